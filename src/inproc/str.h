@@ -1,0 +1,18 @@
+/* The few string functions a freestanding program needs (gcc calls the mem* ones by itself). */
+#ifndef REPRISE_STR_H
+#define REPRISE_STR_H
+
+#include "inproc/types.h"
+
+void *memcpy(void *to, const void *from, size_t n);
+void *memmove(void *to, const void *from, size_t n);
+void *memset(void *to, int byte, size_t n);
+int memcmp(const void *a, const void *b, size_t n);
+size_t strlen(const char *s);
+int strcmp(const char *a, const char *b);
+int strncmp(const char *a, const char *b, size_t n);
+char *strchr(const char *s, int c);
+char *strrchr(const char *s, int c);
+bool str_starts(const char *s, const char *prefix);
+
+#endif

@@ -1,0 +1,44 @@
+/* Address space: what the program has mapped, as the program believes it to be.
+ * Invariant: every mapping of the program is in the list; nothing of the runtime is.
+ * Owner: one per address space (threads and vfork children share it); aspace_* take aspace->lock themselves. */
+#ifndef REPRISE_ASPACE_H
+#define REPRISE_ASPACE_H
+
+#include "inproc/types.h"
+
+struct file_id { /* identity of a mapped file; all zero = anonymous */
+    uint64_t dev, ino, size, mtime_ns, ctime_ns;
+};
+
+struct mapping {
+    gaddr start, end;
+    uint32_t prot;    /* PROT_*, as the program asked */
+    uint32_t flags;   /* MAP_* of the mmap call */
+    uint64_t offset;  /* in the file */
+    struct file_id file;
+    char name[16];    /* "[heap]", "[stack]", "[vdso]": what /proc/self/maps shows for it, or "" */
+};
+
+struct aspace;
+extern struct aspace the_aspace;
+
+/* mmap for the program: addr is a hint, or exact with MAP_FIXED or MAP_FIXED_NOREPLACE in flags. Picks the address itself
+ * (deterministically, by file identity for files) when there is no hint. Returns the address or -errno. */
+long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t offset);
+long aspace_munmap(gaddr addr, size_t len);
+long aspace_mprotect(gaddr addr, size_t len, int prot);
+
+/* A place for `len` bytes such that the loader may map several segments into it with MAP_FIXED: what ld.so gets from its
+ * first mmap of a library. Nothing is mapped yet. `fd` (or -1) decides where, by file identity. 0 = no room. */
+gaddr aspace_place(size_t len, size_t align, int fd);
+
+/* The program's break: set once by the loader, moved by brk(). */
+void aspace_set_brk(gaddr start);
+gaddr aspace_brk(gaddr wanted);
+
+/* Copy of the mapping that covers addr; false if there is none. */
+bool aspace_find(gaddr addr, struct mapping *out);
+/* Gives the mapping that covers addr a name for /proc/self/maps. */
+void aspace_name(gaddr addr, const char *name);
+
+#endif
