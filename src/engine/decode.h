@@ -57,7 +57,7 @@ enum {
 struct insn {
     gaddr pc;
     uint64_t target;  /* direct transfers: destination; rip_rel: the address the operand names */
-    int64_t imm;      /* first immediate, sign-extended; 0 if none */
+    int64_t imm;      /* first immediate, sign-extended; 0 if none. ret, int, far transfers and enter: zero-extended */
     uint8_t cls;      /* enum insn_class */
     uint8_t len;
     uint8_t encoding; /* enum insn_encoding */
@@ -100,6 +100,8 @@ struct insn {
     uint16_t push_size, pop_size;     /* stack accesses: push, pop, call, ret, enter, leave, pusha */
 };
 
+/* Also where the place is not what modrm, moffs or a string's pointer names: gather and scatter, bt/bts/btr/btc of memory by
+ * a register, maskmovq and maskmovdqu, movdir64b's store, enter with frames. */
 #define MEM_SIZE_UNKNOWN 0xffff
 
 /* Decodes the instruction at `pc`, whose bytes are at `bytes` (`avail` of them can be read). Never reads past avail.
