@@ -1,0 +1,37 @@
+/* The directory that keeps translations between runs. It holds code that later runs execute, so it must be ours:
+ * owned by the user, no symbolic link, not writable by anyone else. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static int is_ours(const char *path) {
+    struct stat st;
+    if (lstat(path, &st) < 0) return 0;
+    return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+int cache_dir(char *path, unsigned long cap) {
+    const char *base = getenv("XDG_CACHE_HOME"), *below = "";
+    if (!base || base[0] != '/') { /* the XDG specification: a relative path is to be ignored */
+        base = getenv("HOME");
+        below = "/.cache";
+        if (!base || base[0] != '/') return 0;
+    }
+    int parent_len = snprintf(path, cap, "%s%s", base, below);
+    int len = snprintf(path, cap, "%s%s/reprise", base, below);
+    if (len < 0 || (unsigned long)len >= cap) return 0;
+    if (is_ours(path)) return 1;
+
+    if (mkdir(path, 0700) < 0 && errno == ENOENT) {
+        path[parent_len] = '\0';
+        mkdir(path, 0700);
+        path[parent_len] = '/';
+        mkdir(path, 0700);
+    }
+    return is_ours(path);
+}
