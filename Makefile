@@ -151,7 +151,7 @@ soak: all $(UNIT) $(FUZZ) $(GUESTS) $(CHECK_NEEDS) | test-programs
 bench: all
 	BUILD='$(BUILD)' bench/run
 demo: all $(BUILD)/guest/demo
-	BUILD='$(BUILD)' tests/cli/demo.sh
+	BUILD='$(BUILD)' tools/demo.sh
 
 install: all
 	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/lib/reprise'
