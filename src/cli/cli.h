@@ -7,9 +7,9 @@ enum { EXIT_OURS = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
 struct verb {
     const char *name;
-    const char *summary;                 /* one line, for `reprise help` */
-    const char *usage;                   /* the whole text of `reprise VERB --help` */
-    int (*main)(int argc, char **argv);  /* argv[0] is the verb; returns the exit status */
+    const char *summary;                /* one line, for `reprise help` */
+    const char *usage;                  /* the whole text of `reprise VERB --help` */
+    int (*main)(int argc, char **argv); /* argv[0] is the verb; returns the exit status */
 };
 
 extern const struct verb verb_run;
