@@ -48,7 +48,7 @@ install_missing() {
 # Services that come with a package must not start, nor anything ask.
 apt_install() {
     $as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
-        apt-get -o DPkg::Lock::Timeout=300 -qq -y --no-install-recommends install "$@" </dev/null >&2
+        apt-get -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 -qq -y --no-install-recommends install "$@" </dev/null >&2
 }
 
 # Source entries made from the machine's own package sources; the system's lists stay alone.
@@ -112,12 +112,18 @@ install_test_programs() {
     find_root || { say "please run:  sudo apt-get install --no-install-recommends $missing"; exit 1; }
     known=
     for p in $missing; do
-        if apt_knows "$p" || { apt_update_once; apt_knows "$p"; }; then known="$known $p"; else say "skipping $p: apt does not know it"; fi
+        apt_knows "$p" || lists_are_fresh || apt_update_once
+        if apt_knows "$p"; then known="$known $p"; else say "skipping $p: apt does not know it"; fi
     done
     [ -z "$known" ] || install_missing $known
 }
 
-apt_knows() { apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'; }
+apt_knows() {
+    case $(apt-cache policy "$1" 2>/dev/null) in *"Candidate: (none)"*) return 1 ;; *"Candidate: "*) return 0 ;; *) return 1 ;; esac
+}
+
+# Lists younger than a day: asking again would not tell more.
+lists_are_fresh() { [ -n "$(find /var/lib/apt/lists -maxdepth 1 -name '*Packages*' -mtime -1 -print -quit)" ]; }
 
 case ${1:-} in
     '') install_missing $PACKAGES; build_zydis ;;
