@@ -15,6 +15,9 @@ FUZZ_SECONDS ?= 5
 
 VERSION := 0.1
 
+# All cores unless -j says otherwise.
+MAKEFLAGS += -j$(shell nproc)
+
 # V=1 shows whole commands.
 Q := $(if $(V),,@)
 tell = $(if $(V),,@echo '  $(1)	$@')
@@ -144,9 +147,11 @@ unit: $(UNIT)
 check: all $(UNIT) $(FUZZ) $(GUESTS) $(CHECK_NEEDS) | test-programs
 	$(RUN_TESTS) --jobs $(JOBS)
 soak: all $(UNIT) $(FUZZ) $(GUESTS) $(CHECK_NEEDS) | test-programs
-	$(RUN_TESTS) --jobs $(JOBS) --repeat $(SOAK)
-	taskset -c 0 $(RUN_TESTS) --jobs 1 --repeat $(SOAK)
-	$(RUN_TESTS) --jobs $(JOBS) --repeat $(SOAK) --load $$(nproc)
+	@bad=0; \
+	echo 'all cores:';  $(RUN_TESTS) --jobs $(JOBS) --repeat $(SOAK) || bad=1; \
+	echo 'one core:';   taskset -c 0 env $(RUN_TESTS) --jobs 1 --repeat $(SOAK) || bad=1; \
+	echo 'under load:'; $(RUN_TESTS) --jobs $(JOBS) --repeat $(SOAK) --load $$(nproc) || bad=1; \
+	exit $$bad
 
 bench: all
 	BUILD='$(BUILD)' bench/run
