@@ -53,7 +53,7 @@ RT_DIRS  := src/inproc src/engine src/sphere src/sphere/sys src/recorder
 RT_SRC   := $(foreach d,$(RT_DIRS),$(wildcard $d/*.c) $(wildcard $d/*.S))
 RT_OBJ   := $(RT_SRC:%=$(BUILD)/rt/%.o)
 # No vector registers: the runtime then need not save the program's on entry. Without RELRO nothing is left to mprotect.
-RT_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -Werror=implicit-function-declaration \
+RT_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Werror=implicit-function-declaration \
             -ffreestanding -fno-stack-protector -fPIE -mgeneral-regs-only -fomit-frame-pointer -fvisibility=hidden \
             -fno-asynchronous-unwind-tables -fno-tree-loop-distribute-patterns -fcf-protection=none -U_FORTIFY_SOURCE \
             -ffunction-sections -fdata-sections -Isrc -I$(BUILD)/gen -isystem $(BUILD)/zydis/include \
@@ -86,7 +86,7 @@ $(BUILD)/reprise-rt: $(RT_OBJ) $(ZYDIS) Makefile tools/check_rt.sh $(BUILD)/rt/o
 # ---- the command: static, because its own start-up is part of every `reprise run` --------------------------------------
 CLI_SRC   := $(wildcard src/cli/*.c src/base/*.c)
 CLI_OBJ   := $(CLI_SRC:%=$(BUILD)/cli/%.o)
-CLI_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -fno-pie -ffunction-sections -fdata-sections -Isrc \
+CLI_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -fno-pie -ffunction-sections -fdata-sections -Isrc \
              -D_GNU_SOURCE -DREPRISE_VERSION='"$(VERSION)"'
 
 $(BUILD)/cli/%.c.o: %.c Makefile | $(ZYDIS)
@@ -102,7 +102,7 @@ $(BUILD)/reprise: $(CLI_OBJ) Makefile
 said = $$(sed -nE 's,^[/* ]+$(1): *,,p' $< | sed 's,\*/.*,,')
 
 # Unit tests and fuzzers: programs of the host that link the sources they name.
-HOST_FLAGS := -std=gnu11 -O1 -g -Wall -Wextra -Wno-unused-parameter -fno-tree-loop-distribute-patterns \
+HOST_FLAGS := -std=gnu11 -O1 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -fno-tree-loop-distribute-patterns \
               -D_GNU_SOURCE -Isrc -I$(BUILD)/gen
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/*_test.c))
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*_fuzz.c))
