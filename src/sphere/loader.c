@@ -10,7 +10,6 @@
 #include <linux/elf.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
-#include <linux/stat.h>
 
 #include "inproc/fmt.h"
 #include "inproc/str.h"
@@ -24,6 +23,9 @@
 #define AT_EMPTY_PATH 0x1000
 #endif
 #define ST_NOEXEC 8
+#define FILE_TYPE 0170000 /* <linux/stat.h> hides its names where libc is around, as in the unit tests */
+#define TYPE_REGULAR 0100000
+#define TYPE_FOLDER 0040000
 #define X_OK 1
 
 #define ADDRESS_LIMIT 0x7ffffffff000ull /* TASK_SIZE */
@@ -99,6 +101,9 @@ static long read_at(int fd, void *to, size_t n, uint64_t offset) {
 
 /* --- permissions --- */
 
+/* Whose fault a message speaks of. */
+static const char the_program[] = "", the_interp[] = "ELF interpreter: ";
+
 static bool mode_allows(const struct stat *st, int fd) {
     long ret = SYS(faccessat2, fd, "", X_OK, AT_EMPTY_PATH | AT_EACCESS);
     if (ret == -EACCES) return false;
@@ -109,34 +114,35 @@ static bool mode_allows(const struct stat *st, int fd) {
 static long may_execute(struct job *j, int fd, const char *what) {
     struct stat st;
     long ret = SYS(fstat, fd, &st);
-    if (ret < 0) return refuse(j, (int)-ret, "%s cannot be examined", what);
-    if (S_ISDIR(st.st_mode)) return refuse(j, EACCES, "%s is a directory", what);
-    if (!S_ISREG(st.st_mode)) return refuse(j, EACCES, "%s is not a regular file", what);
+    if (ret < 0) return refuse(j, (int)-ret, "%scannot be examined", what);
+    if ((st.st_mode & FILE_TYPE) == TYPE_FOLDER) return refuse(j, EACCES, "%sis a directory", what);
+    if ((st.st_mode & FILE_TYPE) != TYPE_REGULAR) return refuse(j, EACCES, "%snot a regular file", what);
     if (!j->check) return 0;
 
     struct statfs fs;
     if (SYS(fstatfs, fd, &fs) == 0 && (fs.f_flags & ST_NOEXEC))
-        return refuse(j, EACCES, "%s is on a file system mounted noexec", what);
-    if (!mode_allows(&st, fd)) return refuse(j, EACCES, "%s has no execute permission", what);
+        return refuse(j, EACCES, "%son a file system mounted noexec", what);
+    if (!mode_allows(&st, fd)) return refuse(j, EACCES, "%sno execute permission", what);
 
     /* Writers and security modules only the kernel knows about. Older kernels say EINVAL to the flag. */
     char *argv[] = {(char *)"", NULL}, *envp[] = {NULL};
     ret = SYS(execveat, fd, "", argv, envp, AT_EMPTY_PATH | AT_EXECVE_CHECK);
-    if (ret == -ETXTBSY) return refuse(j, ETXTBSY, "%s is open for writing", what);
-    if (ret == -EACCES) return refuse(j, EACCES, "%s may not be executed", what);
+    if (ret == -ETXTBSY) return refuse(j, ETXTBSY, "%sopen for writing", what);
+    if (ret == -EACCES) return refuse(j, EACCES, "%smay not be executed", what);
     return 0;
 }
 
 /* Opens a file that a `#!` line or PT_INTERP names. fd or -errno. */
 static long open_named(struct job *j, const char *path, const char *what) {
     struct stat st;
+    if (!*path) path = "."; /* execve takes an empty name for the current directory and refuses that */
     long ret = SYS(newfstatat, AT_FDCWD, path, &st, 0);
     if (ret < 0)
-        return refuse(j, (int)-ret, ret == -ENOENT ? "%s %s does not exist" : "%s %s cannot be reached", what, path);
+        return refuse(j, (int)-ret, ret == -ENOENT ? "%s%s does not exist" : "%s%s cannot be reached", what, path);
     /* Opening a device or a fifo would have effects; the kernel refuses them as well. */
-    if (!S_ISREG(st.st_mode)) return refuse(j, EACCES, "%s %s is not a regular file", what, path);
+    if ((st.st_mode & FILE_TYPE) != TYPE_REGULAR) return refuse(j, EACCES, "%s%s is not a regular file", what, path);
     ret = SYS(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
-    if (ret < 0) return refuse(j, (int)-ret, "%s %s cannot be opened for reading", what, path);
+    if (ret < 0) return refuse(j, (int)-ret, "%s%s cannot be opened for reading", what, path);
     long ok = may_execute(j, (int)ret, what);
     if (ok == 0) return ret;
     SYS(close, ret);
@@ -157,19 +163,19 @@ static const struct {
 static long refuse_machine(struct job *j, const Elf64_Ehdr *h, int err, const char *what) {
     uint16_t machine = h->e_machine;
     if (h->e_ident[EI_DATA] == ELFDATA2MSB) machine = (uint16_t)(machine << 8 | machine >> 8);
-    if (machine == EM_386) return refuse(j, err, "%s is a 32-bit program", what);
+    if (machine == EM_386) return refuse(j, err, "%s32-bit program", what);
     for (size_t i = 0; i < ARRAY_LEN(machines); i++)
-        if (machines[i].machine == machine) return refuse(j, err, "%s is built for %s", what, machines[i].name);
-    return refuse(j, err, "%s is built for another machine (number %u)", what, machine);
+        if (machines[i].machine == machine) return refuse(j, err, "%sbuilt for %s", what, machines[i].name);
+    return refuse(j, err, "%sbuilt for another machine (number %u)", what, machine);
 }
 
 static long check_type(struct job *j, const Elf64_Ehdr *h, int err, const char *what) {
     switch (h->e_type) {
     case ET_EXEC:
     case ET_DYN: return 0;
-    case ET_REL: return refuse(j, err, "%s is an object file, not linked", what);
-    case ET_CORE: return refuse(j, err, "%s is a core file", what);
-    default: return refuse(j, err, "%s has an unknown ELF type (%u)", what, h->e_type);
+    case ET_REL: return refuse(j, err, "%sobject file, not linked", what);
+    case ET_CORE: return refuse(j, err, "%score file", what);
+    default: return refuse(j, err, "%sunknown ELF type (%u)", what, h->e_type);
     }
 }
 
@@ -178,14 +184,14 @@ static long read_headers(struct job *j, struct elf *e, int err, const char *what
     const Elf64_Ehdr *h = &e->head;
     if (h->e_machine != EM_X86_64) return refuse_machine(j, h, err, what);
     if (h->e_phentsize != sizeof(Elf64_Phdr)) {
-        if (h->e_ident[EI_CLASS] == ELFCLASS32) return refuse(j, err, "%s is a 32-bit program", what);
-        return refuse(j, err, "%s has program headers of a wrong size (%u)", what, h->e_phentsize);
+        if (h->e_ident[EI_CLASS] == ELFCLASS32) return refuse(j, err, "%s32-bit program", what);
+        return refuse(j, err, "%sprogram headers of a wrong size (%u)", what, h->e_phentsize);
     }
-    if (h->e_phnum == 0) return refuse(j, err, "%s has no program headers", what);
-    if (h->e_phnum > PHDR_MAX) return refuse(j, err, "%s has too many program headers (%u)", what, h->e_phnum);
+    if (h->e_phnum == 0) return refuse(j, err, "%sno program headers", what);
+    if (h->e_phnum > PHDR_MAX) return refuse(j, err, "%stoo many program headers (%u)", what, h->e_phnum);
     long size = (long)(h->e_phnum * sizeof(Elf64_Phdr));
     if (read_at(e->fd, e->ph, (size_t)size, h->e_phoff) != size)
-        return refuse(j, err, "program headers of %s are truncated", what);
+        return refuse(j, err, "%sprogram headers are truncated", what);
 
     struct stat st;
     long ret = SYS(fstat, e->fd, &st);
@@ -193,8 +199,6 @@ static long read_headers(struct job *j, struct elf *e, int err, const char *what
     e->size = (uint64_t)st.st_size;
     return 0;
 }
-
-static const char the_program[] = "the program", the_interp[] = "the ELF interpreter";
 
 static long find_interp(struct job *j) {
     const struct elf *e = &j->program;
@@ -215,8 +219,8 @@ static long find_interp(struct job *j) {
     struct elf *i = &j->interp;
     i->fd = (int)fd;
     got = read_at(i->fd, &i->head, sizeof i->head, 0);
-    if (got != sizeof i->head) return refuse(j, got < 0 ? (int)-got : EIO, "the ELF interpreter is truncated");
-    if (memcmp(i->head.e_ident, ELFMAG, SELFMAG) != 0) return refuse(j, ELIBBAD, "the ELF interpreter is not an ELF file");
+    if (got != sizeof i->head) return refuse(j, got < 0 ? (int)-got : EIO, "ELF interpreter: truncated");
+    if (memcmp(i->head.e_ident, ELFMAG, SELFMAG) != 0) return refuse(j, ELIBBAD, "ELF interpreter: not an ELF file");
     return read_headers(j, i, ELIBBAD, the_interp);
 }
 
@@ -231,13 +235,13 @@ static long resolve(struct job *j, int fd) {
         s = &j->script[j->scripts];
         memset(s->text, 0, sizeof s->text);
         long got = read_at(e->fd, s->text, sizeof s->text, 0);
-        if (got < 0) return refuse(j, (int)-got, "the program cannot be read");
+        if (got < 0) return refuse(j, (int)-got, "cannot be read");
         if (got == 0) return refuse(j, ENOEXEC, "empty file");
         if (s->text[0] != '#' || s->text[1] != '!') break;
 
         if (script_split(s) < 0) return refuse(j, ENOEXEC, "the #! line names no interpreter, or too long a one");
         j->scripts++;
-        long next = open_named(j, s->interp, "the #! interpreter");
+        long next = open_named(j, s->interp, "#! interpreter: ");
         if (next < 0) return next;
         if (e->fd != fd) SYS(close, e->fd);
         e->fd = (int)next;
@@ -275,13 +279,13 @@ static long measure(struct job *j, const struct elf *e, const char *what, struct
     for (unsigned i = 0; i < e->head.e_phnum; i++) {
         const Elf64_Phdr *p = &e->ph[i];
         if (p->p_type != PT_LOAD) continue;
-        if (p->p_filesz > p->p_memsz) return refuse(j, EINVAL, "segment %u of %s is larger in the file than in memory", i, what);
+        if (p->p_filesz > p->p_memsz) return refuse(j, EINVAL, "%ssegment %u is larger in the file than in memory", what, i);
         if (p->p_vaddr >= ADDRESS_LIMIT || p->p_memsz > ADDRESS_LIMIT - p->p_vaddr)
-            return refuse(j, EINVAL, "segment %u of %s lies outside the address space", i, what);
+            return refuse(j, EINVAL, "%ssegment %u lies outside the address space", what, i);
         if (p->p_filesz && ((p->p_offset ^ p->p_vaddr) & ~PAGE_MASK))
-            return refuse(j, EINVAL, "segment %u of %s: file offset and address do not fit together", i, what);
+            return refuse(j, EINVAL, "%sfile offset and address of segment %u do not fit together", what, i);
         if (p->p_filesz && PAGE_DOWN(p->p_offset) > INT64_MAX - PAGE_SIZE - PAGE_UP(p->p_filesz))
-            return refuse(j, EOVERFLOW, "segment %u of %s lies outside any file", i, what);
+            return refuse(j, EOVERFLOW, "%ssegment %u lies outside any file", what, i);
         x->start = MIN(x->start, PAGE_DOWN(p->p_vaddr));
         x->end = MAX(x->end, PAGE_UP(p->p_vaddr + p->p_memsz));
         if (p->p_align && (p->p_align & (p->p_align - 1)) == 0) x->align = MAX(x->align, p->p_align);
@@ -319,7 +323,7 @@ static long claim(struct job *j, const struct elf *e, const char *what) {
         long at = aspace_mmap(s.start, s.end - s.start, PROT_NONE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
         if (at != (long)s.start)
-            return refuse(j, ENOMEM, "%s needs the addresses 0x%lx-0x%lx, which are not free", what, s.start, s.end);
+            return refuse(j, ENOMEM, "%sneeds the addresses 0x%lx-0x%lx, which are not free", what, s.start, s.end);
     }
     return 0;
 }
@@ -329,7 +333,7 @@ static long clear_tail(struct job *j, const struct elf *e, const Elf64_Phdr *p, 
     gaddr from = bias + p->p_vaddr + p->p_filesz;
     if (from == PAGE_UP(from) || !(p->p_flags & PF_W)) return 0; /* the kernel leaves them in read-only segments */
     if (PAGE_DOWN(p->p_offset + p->p_filesz) >= e->size)
-        return refuse(j, EFAULT, "%s is truncated: its data ends beyond the end of the file", what);
+        return refuse(j, EFAULT, "%struncated: its data ends beyond the end of the file", what);
     memset((void *)from, 0, PAGE_UP(from) - from);
     return 0;
 }
@@ -340,7 +344,7 @@ static long map_segment(struct job *j, const struct elf *e, const Elf64_Phdr *p,
     if (p->p_filesz) {
         file_end = PAGE_UP(bias + p->p_vaddr + p->p_filesz);
         long at = aspace_mmap(start, file_end - start, prot, MAP_PRIVATE | MAP_FIXED, e->fd, PAGE_DOWN(p->p_offset));
-        if (sys_failed(at)) return refuse(j, (int)-at, "a segment of %s cannot be mapped", what);
+        if (sys_failed(at)) return refuse(j, (int)-at, "%sa segment cannot be mapped", what);
     }
     if (p->p_memsz == p->p_filesz) return 0;
     if (p->p_filesz) {
@@ -352,7 +356,7 @@ static long map_segment(struct job *j, const struct elf *e, const Elf64_Phdr *p,
     /* Writable whatever the segment says, as in the kernel. */
     prot = PROT_READ | PROT_WRITE | (prot & PROT_EXEC);
     long at = aspace_mmap(file_end, end - file_end, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-    if (sys_failed(at)) return refuse(j, (int)-at, "the zeroed data of %s (%lu bytes) cannot be mapped", what, end - file_end);
+    if (sys_failed(at)) return refuse(j, (int)-at, "%sno room for %lu bytes of zeroed data", what, end - file_end);
     return 0;
 }
 
@@ -366,9 +370,9 @@ static long load_image(struct job *j, const struct elf *e, const char *what, gad
         ret = claim(j, e, what);
         if (ret < 0) return ret;
     } else {
-        if (x.start == x.end) return refuse(j, EINVAL, "%s has no contents", what);
+        if (x.start == x.end) return refuse(j, EINVAL, "%sall segments are empty", what);
         gaddr at = x.align > ALIGN_MAX ? 0 : aspace_place(x.end - x.start, x.align, e->fd);
-        if (!at) return refuse(j, ENOMEM, "no room for %s (%lu bytes)", what, x.end - x.start);
+        if (!at) return refuse(j, ENOMEM, "%sno room for %lu bytes", what, x.end - x.start);
         *bias = at - x.start;
     }
     for (unsigned i = 0; i < e->head.e_phnum; i++) {
