@@ -1,0 +1,77 @@
+#!/bin/bash
+# Runs the instruction tests natively and translated and compares what they print, line by line.
+#   REPRISE  the reprise to test (default build/reprise); TRANSLATE replaces "$REPRISE run --" altogether
+#   BUILD    the build directory (default build)
+# A program that dies under translation is started again behind the case it died of.
+# Exit status: 0 all equal, 1 differences, 2 the tests themselves are broken.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+BUILD=${BUILD:-build}
+REPRISE=${REPRISE:-$BUILD/reprise}
+TRANSLATE=${TRANSLATE:-$REPRISE run --}
+asm=$BUILD/asm
+shown=${SHOW:-10}  # differences spelled out per program
+deaths=10          # after that many, the rest counts as failed
+[ -x "$asm/forms-static" ] || "$here/build.sh" "$BUILD" || exit 2
+tmp=$(mktemp -d) || exit 2
+trap 'rm -rf "$tmp"' EXIT
+passed=0 failed=0
+
+# native PROG ARGS...: output to $tmp/native; twice, because a test that is not deterministic tests nothing.
+native() {
+    "$@" >"$tmp/native" 2>"$tmp/native.err" || { echo "$*: fails natively: $(head -1 "$tmp/native.err")"; exit 2; }
+    "$@" >"$tmp/again" 2>/dev/null
+    cmp -s "$tmp/native" "$tmp/again" || { echo "$*: two native runs differ"; diff "$tmp/native" "$tmp/again" | head -5; exit 2; }
+}
+
+# translated PROG ARGS...: output to $tmp/translated; the forms programs go on behind a case that kills them.
+translated() {
+    local first=0 died=0 status
+    : >"$tmp/translated"
+    while :; do
+        timeout 120 $TRANSLATE "$@" -f $first >"$tmp/part" 2>"$tmp/err"
+        status=$?
+        cat "$tmp/part" >>"$tmp/translated"
+        [ $status -eq 0 ] && return
+        first=$(awk -v first=$first 'NR==FNR { last = $1 + 1; next } $1 >= first && $1 >= last { print $1; exit }' \
+            last=$first "$tmp/part" "$tmp/native")
+        [ -n "$first" ] || return
+        echo "$first died: status $status: $(tail -1 "$tmp/err")" >>"$tmp/translated"
+        died=$((died + 1))
+        first=$((first + 1))
+        [ $died -lt $deaths ] || { echo "$*: died $died times, gave up at case $first"; return; }
+    done
+}
+
+# compare NAME PROG ARGS...: counts, and shows the first cases that differ with text, bytes and registers.
+compare() {
+    local name=$1; shift
+    local total bad
+    native "$@"
+    translated "$@"
+    total=$(wc -l <"$tmp/native")
+    awk 'NR==FNR { got[$1] = $0; next } got[$1] != $0 { print $1 }' "$tmp/translated" "$tmp/native" >"$tmp/bad"
+    bad=$(wc -l <"$tmp/bad")
+    awk -v OFS='\t' 'NR==FNR { ran[$1] = $2; next } FNR - 1 in ran' "$tmp/native" "$asm/cases.txt" >"$tmp/cases"
+    awk 'NR==FNR { ran[$1] = $2 ~ /^4\// ; next } { split($0, c, "\t") } c[1] in ran {
+             all[c[2]]; if (!ran[c[1]]) here[c[2]] }
+         END { print length(all), length(here) }' "$tmp/native" "$tmp/cases" >"$tmp/forms"
+    read -r forms known <"$tmp/forms"
+    printf '%s: %d forms compared (%d run on this CPU, the others fault alike) in %d cases, %d differ\n' \
+        "$name" "$forms" "$known" "$total" "$bad"
+    passed=$((passed + total - bad)) failed=$((failed + bad))
+    head -$shown "$tmp/bad" | while read -r n; do
+        awk -F'\t' -v n="$n" '$1 == n { printf "  case %d: %s   [%s]  form %s\n", n, $3, $4, $2 }' "$asm/cases.txt"
+        grep "^$n died" "$tmp/translated" | sed 's/^/    /'
+        "$@" -v "$n" >"$tmp/v1" 2>&1
+        timeout 10 $TRANSLATE "$@" -v "$n" >"$tmp/v2" 2>&1
+        diff "$tmp/v1" "$tmp/v2" | grep '^[<>]' | grep -v "^[<>] $n " | head -8 | sed 's/^/    /'
+    done
+}
+
+compare forms-static "$asm/forms-static"
+compare forms-pie "$asm/forms-pie"
+compare forms-jit "$asm/forms-static" -j -s 7
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
