@@ -1,7 +1,6 @@
 // The loader against the kernel: the same files are executed natively and loaded (and run) by Reprise's loader.
 // libc has the functions of src/inproc/str.c, so that file is not linked.
 // link: src/sphere/loader.c src/sphere/script.c src/sphere/stack.c src/inproc/fmt.c
-// cflags: -Wno-missing-field-initializers
 // clang-format off
 #include <stdarg.h>
 #include <setjmp.h>
@@ -13,6 +12,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -153,6 +153,8 @@ static void runs_real_programs(void **state) {
     assert_string_equal(same("echo", "/bin/echo", echo, env).output, "one  two words\n");
     if (access("/usr/bin/python3.11", X_OK) == 0) same("python", "/usr/bin/python3.11", python, env);
     same("ld.so", "/lib64/ld-linux-x86-64.so.2", (char *[]){"ld.so", "/bin/echo", "hi", NULL}, env);
+    if (access("/sbin/ldconfig", X_OK) == 0) /* static-pie */
+        same("ldconfig", "/sbin/ldconfig", (char *[]){"ldconfig", "--version", NULL}, env);
     same("env", "/usr/bin/env", (char *[]){"env", NULL}, env);
 }
 
@@ -219,6 +221,16 @@ static void stack_is_laid_out_like_the_kernels(void **state) {
     assert_int_equal(fake_break, result.brk_start);
     assert_true(result.code_start < result.code_end && result.data_end <= result.brk_start);
     fake_reset();
+}
+
+/* Writes "rwxp" of the mapping that covers addr. */
+static void protection(gaddr addr, char *out) {
+    FILE *maps = fopen("/proc/self/maps", "r");
+    unsigned long start, end;
+    strcpy(out, "none");
+    while (fscanf(maps, "%lx-%lx %4s%*[^\n]", &start, &end, out) == 3)
+        if (start <= addr && addr < end) break;
+    fclose(maps);
 }
 
 static void auxv_has_the_kernels_order(void **state) {
@@ -420,6 +432,35 @@ static void bss_is_zeroed(void **state) {
     assert_int_equal(aux(AT_PHDR), BASE + 64);
     assert_int_equal(aux(AT_PHNUM), 4);
     assert_int_equal(aux(AT_BASE), 0);
+    fake_reset();
+}
+
+static void stack_protection(void **state) {
+    (void)state;
+    struct tiny t;
+    char prot[8];
+    struct rlimit limit = {0};
+    getrlimit(RLIMIT_STACK, &limit);
+    if (limit.rlim_cur > (8 << 20) && limit.rlim_cur < (10 << 20)) skip();
+    for (unsigned flags = PF_R | PF_W; flags <= (PF_R | PF_W | PF_X); flags++) {
+        make_tiny(&t);
+        t.stack.p_flags = flags;
+        put_file("tiny", &t, sizeof t);
+        assert_int_equal(load("./tiny", no_strings), 0);
+        protection(result.sp, prot);
+        assert_string_equal(prot, flags & PF_X ? "rwxp" : "rw-p");
+        protection(result.sp - (8 << 20) - (1 << 19), prot);
+        assert_string_equal(prot, limit.rlim_cur <= (8 << 20) ? "---p" : flags & PF_X ? "rwxp" : "rw-p"); /* guard */
+        protection(DATA + 0x1000, prot);
+        assert_string_equal(prot, "rw-p"); /* data is not executable because the stack is */
+        fake_reset();
+    }
+    make_tiny(&t);
+    t.stack.p_type = PT_NULL;
+    put_file("tiny", &t, sizeof t);
+    assert_int_equal(load("./tiny", no_strings), 0);
+    protection(result.sp, prot);
+    assert_string_equal(prot, "rw-p");
     fake_reset();
 }
 
@@ -671,6 +712,7 @@ int main(void) {
         cmocka_unit_test(auxv_has_the_kernels_order),
         cmocka_unit_test(hostile_headers),
         cmocka_unit_test(bss_is_zeroed),
+        cmocka_unit_test(stack_protection),
         cmocka_unit_test(alignment_is_honoured),
         cmocka_unit_test(occupied_addresses_are_named),
         cmocka_unit_test(bad_interpreters),
