@@ -155,9 +155,9 @@ static const struct {
     uint16_t machine;
     const char *name;
 } machines[] = {
-    {EM_ARM, "arm"},       {EM_AARCH64, "aarch64"}, {EM_RISCV, "riscv"},   {EM_PPC, "ppc"},
-    {EM_PPC64, "ppc64"},   {EM_S390, "s390x"},      {EM_MIPS, "mips"},     {EM_SPARC, "sparc"},
-    {EM_SPARCV9, "sparc64"}, {EM_IA_64, "ia64"},    {EM_ALPHA, "alpha"},   {258, "loongarch"},
+    {EM_ARM, "arm"},         {EM_AARCH64, "aarch64"}, {EM_RISCV, "riscv"}, {EM_PPC, "ppc"},
+    {EM_PPC64, "ppc64"},     {EM_S390, "s390x"},      {EM_MIPS, "mips"},   {EM_SPARC, "sparc"},
+    {EM_SPARCV9, "sparc64"}, {EM_IA_64, "ia64"},      {EM_ALPHA, "alpha"}, {258, "loongarch"},
 };
 
 static long refuse_machine(struct job *j, const Elf64_Ehdr *h, int err, const char *what) {
@@ -279,7 +279,8 @@ static long measure(struct job *j, const struct elf *e, const char *what, struct
     for (unsigned i = 0; i < e->head.e_phnum; i++) {
         const Elf64_Phdr *p = &e->ph[i];
         if (p->p_type != PT_LOAD) continue;
-        if (p->p_filesz > p->p_memsz) return refuse(j, EINVAL, "%ssegment %u is larger in the file than in memory", what, i);
+        if (p->p_filesz > p->p_memsz)
+            return refuse(j, EINVAL, "%ssegment %u is larger in the file than in memory", what, i);
         if (p->p_vaddr >= ADDRESS_LIMIT || p->p_memsz > ADDRESS_LIMIT - p->p_vaddr)
             return refuse(j, EINVAL, "%ssegment %u lies outside the address space", what, i);
         if (p->p_filesz && ((p->p_offset ^ p->p_vaddr) & ~PAGE_MASK))
@@ -339,7 +340,8 @@ static long clear_tail(struct job *j, const struct elf *e, const Elf64_Phdr *p, 
 }
 
 static long map_segment(struct job *j, const struct elf *e, const Elf64_Phdr *p, gaddr bias, const char *what) {
-    int prot = (p->p_flags & PF_R ? PROT_READ : 0) | (p->p_flags & PF_W ? PROT_WRITE : 0) | (p->p_flags & PF_X ? PROT_EXEC : 0);
+    int prot = (p->p_flags & PF_R ? PROT_READ : 0) | (p->p_flags & PF_W ? PROT_WRITE : 0) |
+               (p->p_flags & PF_X ? PROT_EXEC : 0);
     gaddr start = PAGE_DOWN(bias + p->p_vaddr), file_end = start;
     if (p->p_filesz) {
         file_end = PAGE_UP(bias + p->p_vaddr + p->p_filesz);
@@ -391,7 +393,8 @@ static void describe(const struct elf *e, gaddr bias, struct load_result *out, g
         const Elf64_Phdr *p = &e->ph[i];
         if (p->p_type != PT_LOAD) continue;
         uint64_t phoff = e->head.e_phoff;
-        if (p->p_offset <= phoff && phoff - p->p_offset < p->p_filesz) *phdr = bias + p->p_vaddr + (phoff - p->p_offset);
+        if (p->p_offset <= phoff && phoff - p->p_offset < p->p_filesz)
+            *phdr = bias + p->p_vaddr + (phoff - p->p_offset);
         if (p->p_flags & PF_X) {
             code_start = MIN(code_start, p->p_vaddr);
             code_end = MAX(code_end, p->p_vaddr + p->p_filesz);
@@ -427,7 +430,8 @@ static size_t script_arguments(const struct job *j, const char *path, const char
     return n;
 }
 
-static long make_stack(struct job *j, const struct exec_image *image, struct stack_plan *plan, struct load_result *out) {
+static long make_stack(struct job *j, const struct exec_image *image, struct stack_plan *plan,
+                       struct load_result *out) {
     const char *before[2 * SCRIPT_LEVELS + 1];
     plan->path = image->path;
     plan->before = before;
@@ -435,7 +439,7 @@ static long make_stack(struct job *j, const struct exec_image *image, struct sta
     plan->argv = image->argv;
     plan->envp = image->envp;
     plan->executable = wants_executable_stack(&j->program);
-    if (j->scripts && plan->argv[0]) plan->argv++; /* the path took its place */
+    if (j->scripts && plan->argv[0]) plan->argv++;                        /* the path took its place */
     if (!j->scripts && !plan->argv[0]) before[plan->before_count++] = ""; /* the kernel gives everyone an argv[0] */
     long ret = stack_build(plan, out);
     return ret < 0 ? refuse(j, (int)-ret, "no room for the stack") : 0;
@@ -472,7 +476,8 @@ static long load(struct job *j, const struct exec_image *image, struct stack_pla
     return make_stack(j, image, plan, out);
 }
 
-long loader_load(const struct exec_image *image, const uint64_t *kernel_auxv, gaddr sysinfo_ehdr, struct load_result *out) {
+long loader_load(const struct exec_image *image, const uint64_t *kernel_auxv, gaddr sysinfo_ehdr,
+                 struct load_result *out) {
     memset(out, 0, sizeof *out);
     out->exe_fd = -1;
     struct job *j = job_new(false, out->why, sizeof out->why);

@@ -18,7 +18,7 @@
 #endif
 
 #define STACK_MIN (8ull << 20)
-#define STACK_MAX (1ull << 30) /* also for "unlimited" */
+#define STACK_MAX (1ull << 30)   /* also for "unlimited" */
 #define STACK_GUARD (1ull << 20) /* below the stack, as large as the kernel's stack_guard_gap */
 #define RANDOM_BYTES 16
 

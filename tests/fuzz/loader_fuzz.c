@@ -89,9 +89,40 @@ static uint64_t pick(uint64_t *state) { /* xorshift */
 
 static uint64_t nasty(uint64_t *state) {
     static const uint64_t values[] = {
-        0, 1, 2, 3, 4, 7, 55, 56, 57, 64, 0xfff, 0x1000, 0x1001, 0x2000, 0xffff, 0x10000, 0x400000, 0x20000000, 0x7fffffff,
-        0x80000000, 0xffffffff, 1ull << 32, 1ull << 40, 0x7fffffffe000, 0x7ffffffff000, 0x7fffffffffff, 1ull << 47,
-        1ull << 62, INT64_MAX - 0xfff, INT64_MAX, 1ull << 63, UINT64_MAX - 0xfff, UINT64_MAX - 1, UINT64_MAX,
+        0,
+        1,
+        2,
+        3,
+        4,
+        7,
+        55,
+        56,
+        57,
+        64,
+        0xfff,
+        0x1000,
+        0x1001,
+        0x2000,
+        0xffff,
+        0x10000,
+        0x400000,
+        0x20000000,
+        0x7fffffff,
+        0x80000000,
+        0xffffffff,
+        1ull << 32,
+        1ull << 40,
+        0x7fffffffe000,
+        0x7ffffffff000,
+        0x7fffffffffff,
+        1ull << 47,
+        1ull << 62,
+        INT64_MAX - 0xfff,
+        INT64_MAX,
+        1ull << 63,
+        UINT64_MAX - 0xfff,
+        UINT64_MAX - 1,
+        UINT64_MAX,
     };
     uint64_t v = values[pick(state) % ARRAY_LEN(values)];
     return pick(state) % 4 ? v : v + (pick(state) % 64 - 32) * (pick(state) % 2 ? 1 : PAGE_SIZE);
@@ -156,11 +187,27 @@ static size_t seed_text(const char *text) {
 /* Two segments at fixed addresses with bss; with an interpreter, the file itself. */
 static size_t seed_tiny(uint16_t type, bool interp) {
     static const char self[] = "./self";
-    Elf64_Ehdr head = {.e_ident = {0x7f, 'E', 'L', 'F', 2, 1, 1}, .e_type = type, .e_machine = EM_X86_64, .e_entry = 0x20000100,
-                       .e_phoff = 64, .e_phentsize = 56, .e_phnum = 4};
+    Elf64_Ehdr head = {.e_ident = {0x7f, 'E', 'L', 'F', 2, 1, 1},
+                       .e_type = type,
+                       .e_machine = EM_X86_64,
+                       .e_entry = 0x20000100,
+                       .e_phoff = 64,
+                       .e_phentsize = 56,
+                       .e_phnum = 4};
     Elf64_Phdr ph[4] = {
-        {.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = 0x20000000, .p_filesz = 0x1000, .p_memsz = 0x1000, .p_align = 0x1000},
-        {.p_type = PT_LOAD, .p_flags = PF_R | PF_W, .p_offset = 0x1000, .p_vaddr = 0x20001000, .p_filesz = 0x20, .p_memsz = 0x3000, .p_align = 0x1000},
+        {.p_type = PT_LOAD,
+         .p_flags = PF_R | PF_X,
+         .p_vaddr = 0x20000000,
+         .p_filesz = 0x1000,
+         .p_memsz = 0x1000,
+         .p_align = 0x1000},
+        {.p_type = PT_LOAD,
+         .p_flags = PF_R | PF_W,
+         .p_offset = 0x1000,
+         .p_vaddr = 0x20001000,
+         .p_filesz = 0x20,
+         .p_memsz = 0x3000,
+         .p_align = 0x1000},
         {.p_type = PT_GNU_STACK, .p_flags = PF_R | PF_W},
         {.p_type = interp ? PT_INTERP : PT_NULL, .p_offset = 0x800, .p_filesz = sizeof self},
     };
@@ -194,7 +241,8 @@ static void say_where(int signal_number) {
 
 int main(int argc, char **argv) {
     double seconds = argc > 1 ? atof(argv[1]) : 5;
-    uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL), state = first * 0x9e3779b97f4a7c15ull + 1;
+    uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL),
+             state = first * 0x9e3779b97f4a7c15ull + 1;
     signal(SIGSEGV, say_where);
     signal(SIGBUS, say_where);
     signal(SIGABRT, say_where);

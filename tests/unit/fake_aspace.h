@@ -14,19 +14,17 @@
 #define FAKE_HIGH 0x70000000ull
 #define FAKE_MAX (4ull << 30) /* larger requests: no memory */
 
-static struct {
-    gaddr start, end;
-} fake_owned[4096];
+static struct { gaddr start, end; } fake_owned[4096];
 static size_t fake_count;
 static gaddr fake_break;
 static gaddr fake_stack; /* what "[stack]" was given to */
 
-#define FAKE_CHECK(cond)                                                                                               \
-    do {                                                                                                               \
-        if (!(cond)) {                                                                                                 \
-            fprintf(stderr, "loader asked for something it must not: %s (line %d)\n", #cond, __LINE__);                \
-            abort();                                                                                                   \
-        }                                                                                                              \
+#define FAKE_CHECK(cond)                                                                                \
+    do {                                                                                                \
+        if (!(cond)) {                                                                                  \
+            fprintf(stderr, "loader asked for something it must not: %s (line %d)\n", #cond, __LINE__); \
+            abort();                                                                                    \
+        }                                                                                               \
     } while (0)
 
 static void fake_own(gaddr start, gaddr end) {
@@ -69,7 +67,8 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
     FAKE_CHECK(addr == PAGE_DOWN(addr) && (exact || addr == 0));
     FAKE_CHECK(addr + len > addr && addr + len <= 0x7ffffffff000ull);
     FAKE_CHECK(flags & MAP_PRIVATE);
-    FAKE_CHECK((flags & MAP_ANONYMOUS) ? fd == -1 : fd >= 0 && offset == PAGE_DOWN(offset) && (int64_t)(offset + len) > 0);
+    FAKE_CHECK((flags & MAP_ANONYMOUS) ? fd == -1
+                                       : fd >= 0 && offset == PAGE_DOWN(offset) && (int64_t)(offset + len) > 0);
     if (len > FAKE_MAX) return -ENOMEM;
     if (flags & MAP_FIXED) FAKE_CHECK(fake_owns(addr, addr + len));
     if ((flags & MAP_FIXED_NOREPLACE) && (addr < FAKE_LOW || addr + len > FAKE_HIGH)) return -EEXIST;

@@ -80,7 +80,10 @@ struct outcome {
 };
 
 static __attribute__((noreturn)) void jump(gaddr entry, gaddr sp) {
-    __asm__ volatile("mov %0, %%rsp\n xor %%edx, %%edx\n xor %%ebp, %%ebp\n jmp *%1" : : "a"(sp), "c"(entry) : "memory");
+    __asm__ volatile("mov %0, %%rsp\n xor %%edx, %%edx\n xor %%ebp, %%ebp\n jmp *%1"
+                     :
+                     : "a"(sp), "c"(entry)
+                     : "memory");
     __builtin_unreachable();
 }
 
@@ -103,7 +106,8 @@ static void run_native(const char *path, char **argv, char **envp, int error_fd)
     _exit(1);
 }
 
-static struct outcome run(const char *path, char **argv, char **envp, void (*how)(const char *, char **, char **, int)) {
+static struct outcome run(const char *path, char **argv, char **envp,
+                          void (*how)(const char *, char **, char **, int)) {
     int errors[2], output[2];
     assert_int_equal(pipe2(errors, O_CLOEXEC), 0);
     assert_int_equal(pipe(output), 0);
@@ -135,7 +139,8 @@ static struct outcome run(const char *path, char **argv, char **envp, void (*how
 static struct outcome same(const char *name, const char *path, char **argv, char **envp) {
     struct outcome native = run(path, argv, envp, run_native), loaded = run(path, argv, envp, run_loaded);
     if (native.error != loaded.error) fail_msg("%s: execve says %d, the loader %d", name, native.error, loaded.error);
-    if (WIFEXITED(native.status) != WIFEXITED(loaded.status) || WEXITSTATUS(native.status) != WEXITSTATUS(loaded.status))
+    if (WIFEXITED(native.status) != WIFEXITED(loaded.status) ||
+        WEXITSTATUS(native.status) != WEXITSTATUS(loaded.status))
         fail_msg("%s: status %x natively, %x loaded", name, (unsigned)native.status, (unsigned)loaded.status);
     if (strcmp(native.output, loaded.output))
         fail_msg("%s: prints natively\n%s\nand loaded\n%s", name, native.output, loaded.output);
@@ -274,20 +279,20 @@ struct tiny {
 _Static_assert(sizeof(struct tiny) == 0x2000, "two pages");
 
 static const unsigned char text[] = {
-    0x48, 0x8d, 0x1d, 0xf9, 0x0f - 1, 0, 0,             /* lea DATA(%rip),%rbx; patched below */
-    0xbf, 9, 0, 0, 0,                                   /* mov $9,%edi */
-    0x80, 0x3b, 'd',                                    /* cmpb $'d',(%rbx) */
-    0x75, 33,                                           /* jne exit */
-    0xff, 0xcf,                                         /* dec %edi */
-    0x48, 0x83, 0x7b, DATA_SIZE, 0,                     /* cmpq $0,0x20(%rbx) */
-    0x75, 24,                                           /* jne exit */
-    0x48, 0x83, 0xbb, 0xf8, 0x0f, 0, 0, 0,              /* cmpq $0,0xff8(%rbx) */
-    0x75, 14,                                           /* jne exit */
-    0x48, 0x83, 0xbb, 0x00, 0x20, 0, 0, 0,              /* cmpq $0,0x2000(%rbx) */
-    0x75, 4,                                            /* jne exit */
-    0xff, 0xcf, 0x90, 0x90,                             /* dec %edi */
-    0xb8, 60, 0, 0, 0,                                  /* exit: mov $60,%eax */
-    0x0f, 0x05,                                         /* syscall */
+    0x48, 0x8d, 0x1d, 0xf9,      0x0f - 1, 0, 0,    /* lea DATA(%rip),%rbx; patched below */
+    0xbf, 9,    0,    0,         0,                 /* mov $9,%edi */
+    0x80, 0x3b, 'd',                                /* cmpb $'d',(%rbx) */
+    0x75, 33,                                       /* jne exit */
+    0xff, 0xcf,                                     /* dec %edi */
+    0x48, 0x83, 0x7b, DATA_SIZE, 0,                 /* cmpq $0,0x20(%rbx) */
+    0x75, 24,                                       /* jne exit */
+    0x48, 0x83, 0xbb, 0xf8,      0x0f,     0, 0, 0, /* cmpq $0,0xff8(%rbx) */
+    0x75, 14,                                       /* jne exit */
+    0x48, 0x83, 0xbb, 0x00,      0x20,     0, 0, 0, /* cmpq $0,0x2000(%rbx) */
+    0x75, 4,                                        /* jne exit */
+    0xff, 0xcf, 0x90, 0x90,                         /* dec %edi */
+    0xb8, 60,   0,    0,         0,                 /* exit: mov $60,%eax */
+    0x0f, 0x05,                                     /* syscall */
 };
 
 static void make_tiny(struct tiny *t) {
@@ -308,8 +313,19 @@ static void make_tiny(struct tiny *t) {
         .e_phentsize = 56,
         .e_phnum = 4,
     };
-    t->code = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = BASE, .p_filesz = 0x1000, .p_memsz = 0x1000, .p_align = 0x1000};
-    t->data = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_W, .p_offset = 0x1000, .p_vaddr = DATA, .p_filesz = DATA_SIZE, .p_memsz = BSS_SIZE, .p_align = 0x1000};
+    t->code = (Elf64_Phdr){.p_type = PT_LOAD,
+                           .p_flags = PF_R | PF_X,
+                           .p_vaddr = BASE,
+                           .p_filesz = 0x1000,
+                           .p_memsz = 0x1000,
+                           .p_align = 0x1000};
+    t->data = (Elf64_Phdr){.p_type = PT_LOAD,
+                           .p_flags = PF_R | PF_W,
+                           .p_offset = 0x1000,
+                           .p_vaddr = DATA,
+                           .p_filesz = DATA_SIZE,
+                           .p_memsz = BSS_SIZE,
+                           .p_align = 0x1000};
     t->stack = (Elf64_Phdr){.p_type = PT_GNU_STACK, .p_flags = PF_R | PF_W};
 }
 
@@ -325,11 +341,14 @@ struct hostile {
     const char *name;
     int check, load; /* errno expected of loader_check, and, if that is 0, of loader_load */
     struct patch patch[6];
-    size_t keep; /* cut the file to this size */
+    size_t keep;     /* cut the file to this size */
     bool privileged; /* the kernel's own answer depends on who asks: do not compare */
 };
 
-#define DYN {HEAD(e_type), ET_DYN}, {HEAD(e_entry), offsetof(struct tiny, text)}, {SEG(code, p_vaddr), 0}, {SEG(data, p_vaddr), 0x1000}
+#define DYN                                                                                          \
+    {HEAD(e_type), ET_DYN}, {HEAD(e_entry), offsetof(struct tiny, text)}, {SEG(code, p_vaddr), 0}, { \
+        SEG(data, p_vaddr), 0x1000                                                                   \
+    }
 
 static const struct hostile hostile[] = {
     {"as it is", 0, 0, {{0}}, 0},
@@ -372,7 +391,12 @@ static const struct hostile hostile[] = {
     {"data beyond the end", 0, EFAULT, {{0}}, 0x1000},
     {"read-only data beyond the end", 0, 0, {{SEG(data, p_flags), PF_R}, {SEG(data, p_memsz), DATA_SIZE}}, 0x1000},
     {"large alignment, PIE", 0, 0, {DYN, {SEG(code, p_align), 0x200000}}, 0},
-    {"impossible alignment, PIE", 0, ENOMEM, {DYN, {SEG(code, p_align), 1ull << 63}}, 0, true}, /* root may map page 0 */
+    {"impossible alignment, PIE",
+     0,
+     ENOMEM,
+     {DYN, {SEG(code, p_align), 1ull << 63}},
+     0,
+     true}, /* root may map page 0 */
     {"odd alignment, PIE", 0, 0, {DYN, {SEG(code, p_align), 0x3000}}, 0},
     {"alignment 0", 0, 0, {{SEG(code, p_align), 0}}, 0},
     {"overlap: data over code", 0, 0, {{SEG(data, p_vaddr), BASE}, {SEG(data, p_offset), 0}}, 0},
@@ -384,9 +408,21 @@ static const struct hostile hostile[] = {
     {"executable stack", 0, 0, {{SEG(stack, p_flags), 7}}, 0},
     {"interp too short", ENOEXEC, 0, {{SEG(spare, p_type), PT_INTERP}, {SEG(spare, p_filesz), 1}}, 0},
     {"interp too long", ENOEXEC, 0, {{SEG(spare, p_type), PT_INTERP}, {SEG(spare, p_filesz), 4097}}, 0},
-    {"interp beyond the end", EIO, 0, {{SEG(spare, p_type), PT_INTERP}, {SEG(spare, p_filesz), 9}, {SEG(spare, p_offset), 0x1ff8}}, 0},
-    {"interp offset negative", EINVAL, 0, {{SEG(spare, p_type), PT_INTERP}, {SEG(spare, p_filesz), 9}, {SEG(spare, p_offset), UINT64_MAX - 99}}, 0},
-    {"interp not terminated", ENOEXEC, 0, {{SEG(spare, p_type), PT_INTERP}, {SEG(spare, p_filesz), 9}, {SEG(spare, p_offset), 0x1000}}, 0},
+    {"interp beyond the end",
+     EIO,
+     0,
+     {{SEG(spare, p_type), PT_INTERP}, {SEG(spare, p_filesz), 9}, {SEG(spare, p_offset), 0x1ff8}},
+     0},
+    {"interp offset negative",
+     EINVAL,
+     0,
+     {{SEG(spare, p_type), PT_INTERP}, {SEG(spare, p_filesz), 9}, {SEG(spare, p_offset), UINT64_MAX - 99}},
+     0},
+    {"interp not terminated",
+     ENOEXEC,
+     0,
+     {{SEG(spare, p_type), PT_INTERP}, {SEG(spare, p_filesz), 9}, {SEG(spare, p_offset), 0x1000}},
+     0},
 };
 
 static void patch_tiny(struct tiny *t, const struct patch *p) {
@@ -409,7 +445,8 @@ static void hostile_headers(void **state) {
         if ((ret == 0) != (why[0] == '\0')) fail_msg("%s: why is \"%s\"", h->name, why);
         ret = load("./tiny", no_strings);
         int expected = h->check ? h->check : h->load;
-        if (ret != -expected) fail_msg("%s: loader_load says %ld (%s), expected %d", h->name, ret, result.why, -expected);
+        if (ret != -expected)
+            fail_msg("%s: loader_load says %ld (%s), expected %d", h->name, ret, result.why, -expected);
         if ((ret == 0) != (result.why[0] == '\0')) fail_msg("%s: why is \"%s\"", h->name, result.why);
         fake_reset();
         if (h->privileged) continue;
@@ -481,7 +518,8 @@ static void occupied_addresses_are_named(void **state) {
     struct tiny t;
     make_tiny(&t);
     put_file("tiny", &t, sizeof t);
-    void *p = mmap((void *)(BASE + 0x2000), 0x1000, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    void *p =
+        mmap((void *)(BASE + 0x2000), 0x1000, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     assert_int_equal((gaddr)p, BASE + 0x2000);
     assert_int_equal(load("./tiny", no_strings), -ENOMEM);
     assert_string_equal(result.why, "needs the addresses 0x20000000-0x20004000, which are not free");
@@ -633,9 +671,22 @@ static void script_lines(void **state) {
 static void scripts_run_as_under_the_kernel(void **state) {
     (void)state;
     static const char *const texts[] = {
-        "#!/bin/echo\n", "#!/bin/echo one argument  only \n", "#!/bin/echo", "#!  /bin/echo\tx", "#!\n", "#!", "#! \n",
-        "#!/nonexistent\n", "#!/tmp\n", "#!/etc/passwd\n", "#!/bin/echo\r\n", "#!./self\n", "#!/usr/bin/env echo\n",
-        "#!/bin/sh\necho \"$0\" \"$@\"; tr '\\0' '|' < /proc/$$/cmdline > /dev/null\n", "plain text\n", "",
+        "#!/bin/echo\n",
+        "#!/bin/echo one argument  only \n",
+        "#!/bin/echo",
+        "#!  /bin/echo\tx",
+        "#!\n",
+        "#!",
+        "#! \n",
+        "#!/nonexistent\n",
+        "#!/tmp\n",
+        "#!/etc/passwd\n",
+        "#!/bin/echo\r\n",
+        "#!./self\n",
+        "#!/usr/bin/env echo\n",
+        "#!/bin/sh\necho \"$0\" \"$@\"; tr '\\0' '|' < /proc/$$/cmdline > /dev/null\n",
+        "plain text\n",
+        "",
     };
     char *argv[] = {"given", "a", "b c", NULL}, *env[] = {"PATH=/usr/bin:/bin", NULL};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
