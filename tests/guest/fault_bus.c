@@ -33,8 +33,10 @@ int main(void) {
     int (*f)(void) = (int (*)(void))(map + 12288);
     printf("runs: %d\n", f());
     CHECK(ftruncate(fd, 4096) == 0);
-    if (sigsetjmp(out, 1) == 0) printf("still runs: %d\n", f());
-    else printf("executing beyond the end: signal %d, address exact %d\n", sig_seen, addr == (uintptr_t)map + 12288);
+    if (sigsetjmp(out, 1) == 0)
+        printf("still runs: %d\n", f());
+    else
+        printf("executing beyond the end: signal %d, address exact %d\n", sig_seen, addr == (uintptr_t)map + 12288);
     CHECK(ftruncate(fd, 16384) == 0);
     memcpy(map + 12288, fn, sizeof fn);
     map[12289] = 43;

@@ -9,7 +9,10 @@ static void on(int sig, siginfo_t *si, void *ctx) {
     siglongjmp(out, 1);
 }
 
-static const struct { const char *name; uint8_t bytes[16]; } rows[] = {
+static const struct {
+    const char *name;
+    uint8_t bytes[16];
+} rows[] = {
     {"ud2", {0x0f, 0x0b}},
     {"ud1", {0x0f, 0xb9, 0xc0}},
     {"ud0", {0x0f, 0xff, 0xc0}},
@@ -36,11 +39,16 @@ int main(void) {
         at[0] = 0x31, at[1] = 0xc0; /* xor eax, eax */
         memcpy(at + 2, rows[i].bytes, 16);
         memset(at + 18, 0xc3, 8);
-        if (sigsetjmp(out, 1) == 0) ((void (*)(void))at)(), printf("%s: no fault\n", rows[i].name);
-        else printf("%s: signal %d code %d pc exact %d\n", rows[i].name, sig_seen, code, pc == (uintptr_t)at + 2);
+        if (sigsetjmp(out, 1) == 0)
+            ((void (*)(void))at)(), printf("%s: no fault\n", rows[i].name);
+        else
+            printf("%s: signal %d code %d pc exact %d\n", rows[i].name, sig_seen, code, pc == (uintptr_t)at + 2);
     }
     pid_t pid = fork();
-    if (!pid) { signal(SIGILL, SIG_DFL); __builtin_trap(); }
+    if (!pid) {
+        signal(SIGILL, SIG_DFL);
+        __builtin_trap();
+    }
     printf("default: %s\n", wait_text(pid));
     return finish();
 }

@@ -18,8 +18,10 @@ int main(void) {
     handle(SIGSEGV, leave, 0);
     volatile int caught = 0;
     for (volatile int i = 0; i < 2000; i++) {
-        if (sigsetjmp(out, 1) == 0) deep(i % 50, (int *)(uintptr_t)(i * 8));
-        else caught += addr == (uintptr_t)i * 8;
+        if (sigsetjmp(out, 1) == 0)
+            deep(i % 50, (int *)(uintptr_t)(i * 8));
+        else
+            caught += addr == (uintptr_t)i * 8;
     }
     printf("caught %d\n", caught);
 
@@ -28,16 +30,24 @@ int main(void) {
     uintptr_t targets[] = {0, 0x10, (uintptr_t)page + 5, 0x7ffffffff000 - 1, 0x600000000000};
     for (volatile unsigned i = 0; i < 5; i++) {
         volatile uintptr_t t = targets[i];
-        if (sigsetjmp(out, 1) == 0) ((void (*)(void))t)();
-        else printf("call %u: pc is the target %d, address is the target %d, code %d\n", i, pc == t, addr == t, code);
+        if (sigsetjmp(out, 1) == 0)
+            ((void (*)(void))t)();
+        else
+            printf("call %u: pc is the target %d, address is the target %d, code %d\n", i, pc == t, addr == t, code);
     }
     /* non-canonical: a general protection fault without an address, pc still at the call */
     volatile uint64_t odd = 0x8000000000000000;
-    if (sigsetjmp(out, 1) == 0) *(volatile char *)odd = 1;
-    else printf("non-canonical data: address %lx code %d\n", addr, code);
+    if (sigsetjmp(out, 1) == 0)
+        *(volatile char *)odd = 1;
+    else
+        printf("non-canonical data: address %lx code %d\n", addr, code);
 
     pid_t pid = fork();
-    if (!pid) { signal(SIGSEGV, SIG_DFL); ((void (*)(void))0)(); _exit(0); }
+    if (!pid) {
+        signal(SIGSEGV, SIG_DFL);
+        ((void (*)(void))0)();
+        _exit(0);
+    }
     printf("null call: %s\n", wait_text(pid));
     return finish();
 }

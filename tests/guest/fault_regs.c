@@ -3,7 +3,10 @@
 #include "guest.h"
 
 static char *edge; /* readable up to here, unmapped after */
-static struct { greg_t rip, rsp, rax, rcx, rsi, rdi, efl, err; uintptr_t addr; } got;
+static struct {
+    greg_t rip, rsp, rax, rcx, rsi, rdi, efl, err;
+    uintptr_t addr;
+} got;
 uintptr_t resume_at, fault_at, at_rsp, keep_rbp, keep_rbx;
 
 /* Distances of more than a page are only "far": they would print an address. */
@@ -23,22 +26,22 @@ static void on(int sig, siginfo_t *si, void *ctx) {
     g[REG_RIP] = resume_at;
 }
 
-#define CASE(name, code)                                                                                               \
-    do {                                                                                                               \
-        char *s = edge - 100;                                                                                          \
-        memset(&got, 0, sizeof got);                                                                                   \
-        __asm__ volatile("lea -256(%%rsp), %%rsp\n mov %%rsp, at_rsp(%%rip)\n mov %%rbp, keep_rbp(%%rip)\n"            \
-                         "mov %%rbx, keep_rbx(%%rip)\n lea 1f(%%rip), %%rax\n mov %%rax, fault_at(%%rip)\n"            \
-                         "lea 2f(%%rip), %%rax\n mov %%rax, resume_at(%%rip)\n"                                        \
-                         "mov %%rdi, %%rsi\n mov $300, %%ecx\n mov $5, %%eax\n" code                                   \
-                         "\n 2: cld\n mov keep_rbx(%%rip), %%rbx\n mov keep_rbp(%%rip), %%rbp\n"                       \
-                         "mov at_rsp(%%rip), %%rsp\n lea 256(%%rsp), %%rsp"                                            \
-                         : "+D"(s)::"rax", "rcx", "rsi", "memory", "cc", "xmm0", "r11");                               \
-        s = edge - 100;                                                                                                \
-        printf("%-12s at %d, rsp %s, rax %lld, rcx %lld, rsi %s, rdi %s, cf %lld, err %lld, addr %s\n", name,          \
-               (uintptr_t)got.rip == fault_at, near(got.rsp - at_rsp), (long long)got.rax, (long long)got.rcx,         \
-               near(got.rsi - (greg_t)s), near(got.rdi - (greg_t)s), (long long)got.efl & 1, (long long)got.err,       \
-               near(got.addr < 4096 ? got.addr : got.addr - (uintptr_t)edge));                                         \
+#define CASE(name, code)                                                                                         \
+    do {                                                                                                         \
+        char *s = edge - 100;                                                                                    \
+        memset(&got, 0, sizeof got);                                                                             \
+        __asm__ volatile("lea -256(%%rsp), %%rsp\n mov %%rsp, at_rsp(%%rip)\n mov %%rbp, keep_rbp(%%rip)\n"      \
+                         "mov %%rbx, keep_rbx(%%rip)\n lea 1f(%%rip), %%rax\n mov %%rax, fault_at(%%rip)\n"      \
+                         "lea 2f(%%rip), %%rax\n mov %%rax, resume_at(%%rip)\n"                                  \
+                         "mov %%rdi, %%rsi\n mov $300, %%ecx\n mov $5, %%eax\n" code                             \
+                         "\n 2: cld\n mov keep_rbx(%%rip), %%rbx\n mov keep_rbp(%%rip), %%rbp\n"                 \
+                         "mov at_rsp(%%rip), %%rsp\n lea 256(%%rsp), %%rsp"                                      \
+                         : "+D"(s)::"rax", "rcx", "rsi", "memory", "cc", "xmm0", "r11");                         \
+        s = edge - 100;                                                                                          \
+        printf("%-12s at %d, rsp %s, rax %lld, rcx %lld, rsi %s, rdi %s, cf %lld, err %lld, addr %s\n", name,    \
+               (uintptr_t)got.rip == fault_at, near(got.rsp - at_rsp), (long long)got.rax, (long long)got.rcx,   \
+               near(got.rsi - (greg_t)s), near(got.rdi - (greg_t)s), (long long)got.efl & 1, (long long)got.err, \
+               near(got.addr < 4096 ? got.addr : got.addr - (uintptr_t)edge));                                   \
     } while (0)
 
 int main(void) {

@@ -37,7 +37,10 @@ int main(void) {
     __asm__ volatile("rep stosb" : "+D"(d), "+c"(n) : "a"(9) : "memory");
     CHECK(faults == 21 && n == 0 && d == area + 10 + 20 * PG);
     for (int i = 0; i < 20 * PG; i++)
-        if (area[10 + i] != 9) { puts("FAIL: rep stosb"); break; }
+        if (area[10 + i] != 9) {
+            puts("FAIL: rep stosb");
+            break;
+        }
 
     /* an unaligned access across a page border */
     mprotect(area, 2 * PG, PROT_NONE);

@@ -23,7 +23,10 @@ static void overflow_here(void) {
     sigaltstack(&ss, NULL);
     free(ss.ss_sp);
 }
-static void *thread(void *arg) { overflow_here(); return arg; }
+static void *thread(void *arg) {
+    overflow_here();
+    return arg;
+}
 
 int main(void) {
     handle(SIGSEGV, on, SA_ONSTACK);

@@ -27,11 +27,16 @@ int main(void) {
     handle(SIGTRAP, step, 0);
     __asm__ volatile("pushfq\n orl $0x100, (%%rsp)\n popfq\n"
                      ".globl step_first\n step_first: nop\n xor %%eax, %%eax\n 1: inc %%eax\n cmp $3, %%eax\n jne 1b\n"
-                     ".globl step_last\n step_last: nop\n" ::: "rax", "cc", "memory");
+                     ".globl step_last\n step_last: nop\n" ::
+                         : "rax", "cc", "memory");
     for (int i = 0; i < steps; i++) printf("%ld ", (long)(path[i] - (uintptr_t)step_first));
     printf("= %d steps\n", steps);
     pid_t pid = fork();
-    if (!pid) { signal(SIGTRAP, SIG_DFL); __asm__ volatile("int3"); _exit(0); }
+    if (!pid) {
+        signal(SIGTRAP, SIG_DFL);
+        __asm__ volatile("int3");
+        _exit(0);
+    }
     printf("default: %s\n", wait_text(pid));
     return finish();
 }

@@ -29,13 +29,12 @@
 
 static int failures;
 
-#define CHECK(e)                                                                                                       \
-    do {                                                                                                               \
-        if (!(e)) {                                                                                                    \
-            printf("FAIL %s:%d: %s\n", strrchr("/" __FILE__, '/') + 1, __LINE__, #e);                                  \
-            failures++;                                                                                                \
-        }                                                                                                              \
-    } while (0)
+static inline void check_failed(const char *file, int line, const char *what) {
+    const char *slash = strrchr(file, '/');
+    printf("FAIL %s:%d: %s\n", slash ? slash + 1 : file, line, what);
+    failures++;
+}
+#define CHECK(e) ((e) ? (void)0 : check_failed(__FILE__, __LINE__, #e))
 
 __attribute__((constructor)) static void guest_start(void) { setvbuf(stdout, NULL, _IONBF, 0); }
 
@@ -69,11 +68,16 @@ static inline void sleep_ms(long ms) {
 /* "exit 3", "signal 11" (with "+core" left out: it depends on limits). */
 static inline const char *status_text(int status) {
     static char text[64];
-    if (WIFEXITED(status)) snprintf(text, sizeof text, "exit %d", WEXITSTATUS(status));
-    else if (WIFSIGNALED(status)) snprintf(text, sizeof text, "signal %d", WTERMSIG(status));
-    else if (WIFSTOPPED(status)) snprintf(text, sizeof text, "stopped by %d", WSTOPSIG(status));
-    else if (WIFCONTINUED(status)) snprintf(text, sizeof text, "continued");
-    else snprintf(text, sizeof text, "status %#x", status);
+    if (WIFEXITED(status))
+        snprintf(text, sizeof text, "exit %d", WEXITSTATUS(status));
+    else if (WIFSIGNALED(status))
+        snprintf(text, sizeof text, "signal %d", WTERMSIG(status));
+    else if (WIFSTOPPED(status))
+        snprintf(text, sizeof text, "stopped by %d", WSTOPSIG(status));
+    else if (WIFCONTINUED(status))
+        snprintf(text, sizeof text, "continued");
+    else
+        snprintf(text, sizeof text, "status %#x", status);
     return text;
 }
 

@@ -16,25 +16,24 @@ static void on_segv(int sig, siginfo_t *si, void *ctx) {
 }
 
 static void fault_with_known_registers(void) {
-    __asm__ volatile(
-        "push %%rbp\n push %%rbx\n"
-        "mov %%rsp, saved_rsp(%%rip)\n"
-        "pcmpeqd %%xmm5, %%xmm5\n pxor %%xmm6, %%xmm6\n"
-        "mov $0x1111111111111111, %%rax\n mov $0x2222222222222222, %%rbx\n"
-        "mov $0x3333333333333333, %%rcx\n mov $0x4444444444444444, %%rdx\n"
-        "mov $0x5555555555555555, %%rsi\n mov $0x6666666666666666, %%rdi\n"
-        "mov $0x7777777777777777, %%rbp\n"
-        "mov $0x0888888888888888, %%r8\n mov $0x0999999999999999, %%r9\n"
-        "mov $0x0aaaaaaaaaaaaaaa, %%r10\n mov $0x0bbbbbbbbbbbbbbb, %%r11\n"
-        "mov $0x0ccccccccccccccc, %%r12\n mov $0x0ddddddddddddddd, %%r13\n"
-        "mov $0x0eeeeeeeeeeeeeee, %%r14\n mov $0x1000, %%r15d\n"
-        "stc\n"
-        ".globl fault_here\n.globl fault_done\n"
-        "fault_here: mov %%rax, (%%r15)\n"
-        "fault_done: pop %%rbx\n pop %%rbp\n"
-        ".pushsection .bss\nsaved_rsp: .skip 8\n.popsection\n" ::
-            : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "memory", "cc",
-              "xmm5", "xmm6");
+    __asm__ volatile("push %%rbp\n push %%rbx\n"
+                     "mov %%rsp, saved_rsp(%%rip)\n"
+                     "pcmpeqd %%xmm5, %%xmm5\n pxor %%xmm6, %%xmm6\n"
+                     "mov $0x1111111111111111, %%rax\n mov $0x2222222222222222, %%rbx\n"
+                     "mov $0x3333333333333333, %%rcx\n mov $0x4444444444444444, %%rdx\n"
+                     "mov $0x5555555555555555, %%rsi\n mov $0x6666666666666666, %%rdi\n"
+                     "mov $0x7777777777777777, %%rbp\n"
+                     "mov $0x0888888888888888, %%r8\n mov $0x0999999999999999, %%r9\n"
+                     "mov $0x0aaaaaaaaaaaaaaa, %%r10\n mov $0x0bbbbbbbbbbbbbbb, %%r11\n"
+                     "mov $0x0ccccccccccccccc, %%r12\n mov $0x0ddddddddddddddd, %%r13\n"
+                     "mov $0x0eeeeeeeeeeeeeee, %%r14\n mov $0x1000, %%r15d\n"
+                     "stc\n"
+                     ".globl fault_here\n.globl fault_done\n"
+                     "fault_here: mov %%rax, (%%r15)\n"
+                     "fault_done: pop %%rbx\n pop %%rbp\n"
+                     ".pushsection .bss\nsaved_rsp: .skip 8\n.popsection\n" ::
+                         : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+                           "memory", "cc", "xmm5", "xmm6");
 }
 extern uint64_t saved_rsp;
 

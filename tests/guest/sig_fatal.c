@@ -7,8 +7,8 @@ int main(void) {
     setrlimit(RLIMIT_CORE, &none);
     for (int how = 0; how < 3; how++) {
         for (int sig = 1; sig < 65; sig++) {
-            if (sig == SIGCHLD || sig == SIGCONT || sig == SIGURG || sig == SIGWINCH || sig == SIGSTOP || sig == SIGTSTP ||
-                sig == SIGTTIN || sig == SIGTTOU || (sig > 34 && sig < 64))
+            if (sig == SIGCHLD || sig == SIGCONT || sig == SIGURG || sig == SIGWINCH || sig == SIGSTOP ||
+                sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU || (sig > 34 && sig < 64))
                 continue;
             int gate[2];
             CHECK(pipe(gate) == 0);
@@ -16,9 +16,14 @@ int main(void) {
             if (!pid) {
                 char c;
                 close(gate[1]);
-                if (how == 0) kill(getpid(), sig);
-                else if (how == 1) (void)!read(gate[0], &c, 1);
-                else { (void)!write(gate[0], "", 0); for (;;) {} }
+                if (how == 0)
+                    kill(getpid(), sig);
+                else if (how == 1)
+                    (void)!read(gate[0], &c, 1);
+                else {
+                    (void)!write(gate[0], "", 0);
+                    for (;;) {}
+                }
                 _exit(77);
             }
             close(gate[0]);

@@ -1,8 +1,15 @@
 /* The program itself dies of SIGUSR2 in a thread while others compute: the caller must see that status. */
 #include "guest.h"
 
-static void *spin(void *arg) { for (volatile long i = 0;; i++) {} return arg; }
-static void *die(void *arg) { sleep_ms(30); raise(SIGUSR2); return arg; }
+static void *spin(void *arg) {
+    for (volatile long i = 0;; i++) {}
+    return arg;
+}
+static void *die(void *arg) {
+    sleep_ms(30);
+    raise(SIGUSR2);
+    return arg;
+}
 
 int main(void) {
     pthread_t t;

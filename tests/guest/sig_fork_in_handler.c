@@ -11,8 +11,14 @@ static void forks(int sig) {
     handled++;
 }
 static void count(int sig) { (void)sig, handled++; }
-static void exits(int sig) { (void)sig; exit(9); }
-static void leaves(int sig) { (void)sig; siglongjmp(away, 1); }
+static void exits(int sig) {
+    (void)sig;
+    exit(9);
+}
+static void leaves(int sig) {
+    (void)sig;
+    siglongjmp(away, 1);
+}
 static void bye(void) { puts("atexit ran"); }
 
 int main(void) {

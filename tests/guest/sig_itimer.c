@@ -11,7 +11,10 @@ static uint64_t spin_until(int n) {
 }
 
 int main(void) {
-    static const struct { const char *name; int which, sig; } rows[] = {
+    static const struct {
+        const char *name;
+        int which, sig;
+    } rows[] = {
         {"real", ITIMER_REAL, SIGALRM}, {"virtual", ITIMER_VIRTUAL, SIGVTALRM}, {"profiling", ITIMER_PROF, SIGPROF}};
     for (int i = 0; i < 3; i++) {
         signal(rows[i].sig, tick);

@@ -14,7 +14,10 @@ static void look(int sig, siginfo_t *si, void *uc) {
 }
 
 int main(void) {
-    static const struct { const char *name; int flags; } rows[] = {
+    static const struct {
+        const char *name;
+        int flags;
+    } rows[] = {
         {"plain", 0}, {"resethand", SA_RESETHAND}, {"nodefer", SA_NODEFER}, {"both", SA_RESETHAND | SA_NODEFER}};
     for (int i = 0; i < 4; i++) {
         handle(SIGUSR1, look, rows[i].flags);

@@ -4,7 +4,10 @@
 static volatile int conts;
 static void on_cont(int sig) { (void)sig, conts++; }
 static volatile long *shared;
-static void *count(void *i) { for (;;) shared[(long)i * 8]++; return NULL; }
+static void *count(void *i) {
+    for (;;) shared[(long)i * 8]++;
+    return NULL;
+}
 
 int main(void) {
     shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -8,7 +8,11 @@ static volatile int total, stop, wrong;
 static sem_t ready;
 
 static void on(int sig) { (void)sig, mine++, __atomic_add_fetch(&total, 1, __ATOMIC_SEQ_CST); }
-static void on_process(int sig) { (void)sig; if (!mine) wrong++; __atomic_add_fetch(&total, 1, __ATOMIC_SEQ_CST); }
+static void on_process(int sig) {
+    (void)sig;
+    if (!mine) wrong++;
+    __atomic_add_fetch(&total, 1, __ATOMIC_SEQ_CST);
+}
 
 static void *worker(void *arg) {
     (void)arg;

@@ -11,7 +11,10 @@ static void on(int sig, siginfo_t *si, void *uc) {
     value = si->si_value.sival_int, code = si->si_code, where = gettid(), hits++;
 }
 static void in_thread(union sigval v) { __atomic_add_fetch(&threaded, v.sival_int, __ATOMIC_SEQ_CST); }
-static void *spinner(void *stop) { while (!__atomic_load_n((int *)stop, __ATOMIC_RELAXED)) {} return NULL; }
+static void *spinner(void *stop) {
+    while (!__atomic_load_n((int *)stop, __ATOMIC_RELAXED)) {}
+    return NULL;
+}
 
 int main(void) {
     handle(SIGRTMIN + 3, on, 0);
@@ -37,7 +40,8 @@ int main(void) {
     __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
     pthread_join(th, NULL);
 
-    struct sigevent tv = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = in_thread, .sigev_value = {.sival_int = 1}};
+    struct sigevent tv = {
+        .sigev_notify = SIGEV_THREAD, .sigev_notify_function = in_thread, .sigev_value = {.sival_int = 1}};
     CHECK(timer_create(CLOCK_MONOTONIC, &tv, &t) == 0);
     timer_settime(t, 0, &its, NULL);
     while (__atomic_load_n(&threaded, __ATOMIC_SEQ_CST) < 3) sleep_ms(1);

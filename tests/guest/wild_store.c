@@ -3,7 +3,11 @@
 
 static sigjmp_buf out;
 static volatile uintptr_t addr;
-static void on(int sig, siginfo_t *si, void *uc) { (void)sig, (void)uc; addr = (uintptr_t)si->si_addr; siglongjmp(out, 1); }
+static void on(int sig, siginfo_t *si, void *uc) {
+    (void)sig, (void)uc;
+    addr = (uintptr_t)si->si_addr;
+    siglongjmp(out, 1);
+}
 
 static uintptr_t lo[512], hi[512];
 static int maps;
@@ -29,12 +33,18 @@ int main(void) {
         volatile uintptr_t a = (x & 0x7fffffffffff) >> (x >> 60) % 8;
         if (a >= 0x7ffffffff000 || ours(a)) continue;
         stores++;
-        if (sigsetjmp(out, 1) == 0) *(volatile char *)a = 1, survived++;
-        else caught += addr == a;
+        if (sigsetjmp(out, 1) == 0)
+            *(volatile char *)a = 1, survived++;
+        else
+            caught += addr == a;
     }
     printf("%d stores, %d caught, %d survived\n", stores, caught, survived);
     pid_t pid = fork();
-    if (!pid) { signal(SIGSEGV, SIG_DFL); *(volatile char *)0x123456789000 = 1; _exit(0); }
+    if (!pid) {
+        signal(SIGSEGV, SIG_DFL);
+        *(volatile char *)0x123456789000 = 1;
+        _exit(0);
+    }
     printf("default: %s\n", wait_text(pid));
     return finish();
 }
