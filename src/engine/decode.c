@@ -212,9 +212,13 @@ static bool may_not_write(const struct insn *in, const ZydisDecodedInstruction *
     }
 }
 
+static bool is_nop(const ZydisDecodedInstruction *zi) {
+    return zi->meta.category == ZYDIS_CATEGORY_NOP || zi->meta.category == ZYDIS_CATEGORY_WIDENOP;
+}
+
 static void register_operand(struct insn *in, const struct parts *p, const ZydisDecodedOperand *op) {
     int width, n = gpr_number(op->reg.value, &width);
-    if (n < 0) return;
+    if (n < 0 || is_nop(&p->zi)) return;
     if (op->actions & ZYDIS_OPERAND_ACTION_MASK_READ) in->gpr_read |= REG_BIT(n);
     if (op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) in->gpr_write |= REG_BIT(n);
     bool certain = (op->actions & ZYDIS_OPERAND_ACTION_WRITE) && !may_not_write(in, &p->zi);
@@ -225,14 +229,9 @@ static bool is_stack_pointer(ZydisRegister r) { return r == ZYDIS_REGISTER_RSP |
 
 static bool touches_memory(const struct parts *p, const ZydisDecodedOperand *op) {
     if (op->mem.type == ZYDIS_MEMOP_TYPE_AGEN) return false;
-    if (op->actions == 0) return false;
-    switch (p->zi.meta.category) {
-    case ZYDIS_CATEGORY_NOP:
-    case ZYDIS_CATEGORY_WIDENOP:
-    case ZYDIS_CATEGORY_PREFETCH:
-    case ZYDIS_CATEGORY_PREFETCHWT1: return false;
-    default: return true;
-    }
+    if (op->actions == 0 || is_nop(&p->zi)) return false;
+    return p->zi.meta.category != ZYDIS_CATEGORY_PREFETCH && p->zi.meta.category != ZYDIS_CATEGORY_PREFETCHWT1 &&
+           p->zi.meta.category != ZYDIS_CATEGORY_CLDEMOTE;
 }
 
 /* Vector addresses name many places; maskmovdqu, movdir64b and the like go through a register of their own; bt and its kin
@@ -393,8 +392,4 @@ bool decode_insn_zydis(struct insn *in, const uint8_t *bytes, size_t avail, gadd
     fill_everything_read(in, &p.zi);
     if (in->cls == INSN_PLAIN && in->seg == 0x65) in->cls = INSN_GS_MEM;
     return true;
-}
-
-bool decode_insn(struct insn *in, const uint8_t *bytes, size_t avail, gaddr pc) {
-    return decode_insn_zydis(in, bytes, avail, pc);
 }

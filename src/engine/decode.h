@@ -108,6 +108,9 @@ struct insn {
  * Returns false, with cls = INSN_INVALID, if there is no valid instruction. */
 bool decode_insn(struct insn *in, const uint8_t *bytes, size_t avail, gaddr pc);
 
+/* The table alone (decode_table.c), for tests and measurements: false, with *in undefined, if it has no answer. */
+bool decode_insn_table(struct insn *in, const uint8_t *bytes, size_t avail, gaddr pc);
+
 /* The Zydis path alone, for tests and for whatever the table leaves out. */
 bool decode_insn_zydis(struct insn *in, const uint8_t *bytes, size_t avail, gaddr pc);
 

@@ -1,6 +1,7 @@
 /* Address space: what the program has mapped, as the program believes it to be.
  * Invariant: every mapping of the program is in the list; nothing of the runtime is.
- * Owner: one per address space (threads and vfork children share it); aspace_* take aspace->lock themselves. */
+ * Owner: one per address space (threads and vfork children share it). One lock, cache_lock, guards mappings and code cache
+ * together, because each change of one concerns the other; aspace_* take it themselves unless they say otherwise. */
 #ifndef REPRISE_ASPACE_H
 #define REPRISE_ASPACE_H
 
@@ -27,6 +28,9 @@ extern struct aspace the_aspace;
 long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t offset);
 long aspace_munmap(gaddr addr, size_t len);
 long aspace_mprotect(gaddr addr, size_t len, int prot);
+long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr new_addr);
+long aspace_shmat(int id, gaddr addr, int flags);
+long aspace_shmdt(gaddr addr);
 
 /* A place for `len` bytes such that the loader may map several segments into it with MAP_FIXED: what ld.so gets from its
  * first mmap of a library. Nothing is mapped yet. `fd` (or -1) decides where, by file identity. 0 = no room. */
@@ -38,7 +42,23 @@ gaddr aspace_brk(gaddr wanted);
 
 /* Copy of the mapping that covers addr; false if there is none. */
 bool aspace_find(gaddr addr, struct mapping *out);
+/* The same without a copy; caller holds cache_lock. NULL if there is none. */
+const struct mapping *aspace_peek(gaddr addr);
+/* What the kernel is asked for when the program asks for prot. */
+int aspace_host_prot(int prot);
 /* Gives the mapping that covers addr a name for /proc/self/maps. */
 void aspace_name(gaddr addr, const char *name);
+/* The i-th mapping in address order. */
+bool aspace_nth(size_t i, struct mapping *out);
+/* Takes note of a mapping that exists already (vDSO). */
+void aspace_adopt(gaddr start, size_t len, int prot, const char *name);
+
+/* Whether the range touches memory of the runtime. */
+bool aspace_is_runtime(gaddr start, size_t len);
+/* Whether the runtime may put a cache window there. Caller holds cache_lock. */
+bool aspace_may_place(gaddr at, size_t len);
+
+/* seed: decides where libraries go; the same for all programs of a user. */
+void aspace_start(uint64_t seed);
 
 #endif

@@ -1,0 +1,396 @@
+#include "engine/cache.h"
+
+#include <linux/mman.h>
+
+#include "engine/engine.h"
+#include "inproc/arena.h"
+#include "inproc/fmt.h"
+#include "inproc/layout.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+
+#define REGION_MAGIC 0x6e6f69676572ull
+#define SEGMENT_SIZE (4ul << 20)
+#define SEGMENT_SLOTS ((LAYOUT_CACHE_END - LAYOUT_CACHE) / SEGMENT_SIZE)
+#define SEGMENT_CAP 10 /* live segments before the oldest is evicted */
+#define BLOCK_ROOM (48 * 1024) /* the most that one block with its records can take */
+
+struct lock cache_lock;
+struct cache_stats cache_stats;
+
+/* ---- the map from guest addresses to code ---- */
+
+enum key_kind { KEY_BLOCK = 0, KEY_SITE = 1, KEY_CALL = 2, KEY_PAGE = 3 };
+
+struct slot {
+    uint64_t key;   /* 0 free; kind in the top bits */
+    uint64_t value; /* 0 = deleted */
+};
+
+struct map {
+    uint64_t mask, used;
+    struct slot slots[];
+};
+
+static struct map *the_map;
+
+static struct map *map_new(uint64_t entries) {
+    struct map *m = arena_pages(sizeof *m + entries * sizeof(struct slot));
+    m->mask = entries - 1;
+    return m;
+}
+
+static uint64_t key_of(gaddr a, enum key_kind kind) { return (a + 1) | (uint64_t)kind << 62; }
+
+static struct slot *map_slot(struct map *m, uint64_t key) {
+    uint64_t h = (key * 0x9e3779b97f4a7c15ull) >> 20;
+    for (uint64_t i = h & m->mask;; i = (i + 1) & m->mask) {
+        uint64_t k = __atomic_load_n(&m->slots[i].key, __ATOMIC_ACQUIRE);
+        if (k == key || k == 0) return &m->slots[i];
+    }
+}
+
+static uint64_t map_get(uint64_t key) {
+    struct map *m = __atomic_load_n(&the_map, __ATOMIC_ACQUIRE);
+    struct slot *s = map_slot(m, key);
+    return s->key == key ? __atomic_load_n(&s->value, __ATOMIC_ACQUIRE) : 0;
+}
+
+static void map_grow(void) {
+    struct map *old = the_map;
+    uint64_t live = 0;
+    for (uint64_t i = 0; i <= old->mask; i++) live += old->slots[i].value != 0;
+    struct map *m = map_new(live * 2 > old->mask / 2 ? (old->mask + 1) * 2 : old->mask + 1);
+    for (uint64_t i = 0; i <= old->mask; i++) {
+        if (!old->slots[i].value) continue;
+        *map_slot(m, old->slots[i].key) = old->slots[i];
+        m->used++;
+    }
+    __atomic_store_n(&the_map, m, __ATOMIC_RELEASE);
+    /* the old one stays for readers that are in it; sizes double, so all of them together are no larger than the new one */
+}
+
+static void map_put(uint64_t key, uint64_t value) {
+    struct slot *s = map_slot(the_map, key);
+    if (s->key == 0 && value) {
+        if (the_map->used * 4 > the_map->mask * 3) {
+            map_grow();
+            s = map_slot(the_map, key);
+        }
+        the_map->used++;
+        __atomic_store_n(&s->value, value, __ATOMIC_RELEASE);
+        __atomic_store_n(&s->key, key, __ATOMIC_RELEASE);
+        return;
+    }
+    if (s->key == key) __atomic_store_n(&s->value, value, __ATOMIC_RELEASE);
+}
+
+struct block *cache_find(gaddr pc) { return (struct block *)map_get(key_of(pc, KEY_BLOCK)); }
+
+/* A site's two addresses in one word: the sequence is shorter than 256 bytes. */
+struct site cache_find_site(gaddr pc) {
+    uint64_t v = map_get(key_of(pc, KEY_SITE));
+    uint8_t *host = (uint8_t *)(v & ((1ull << 56) - 1));
+    return (struct site){host, host + (v >> 56)};
+}
+
+void cache_add_site(gaddr pc, struct site s) {
+    map_put(key_of(pc, KEY_SITE), (uint64_t)s.host | (uint64_t)(s.cont - s.host) << 56);
+}
+
+struct block *cache_find_call(gaddr pc) { return (struct block *)map_get(key_of(pc, KEY_CALL)); }
+void cache_add_call(gaddr pc, struct block *b) { map_put(key_of(pc, KEY_CALL), (uint64_t)b); }
+
+uint8_t *cache_insn_host(const struct block *b, gaddr pc) {
+    for (int i = 0; i < b->n_insns; i++)
+        if (b->pc + b->map[i].guest_off == pc) return b->host + b->map[i].host_off;
+    return NULL;
+}
+
+/* ---- regions ---- */
+
+static struct region *regions; /* all, newest first */
+static struct region *current; /* where low code goes now */
+static uint64_t epoch = 1;
+
+static uint8_t *make_trampoline(struct emitter *e, struct region *r, int fn) {
+    uint8_t *at = e->p;
+    if (fn == TB_FN_EXIT) emit_store_tb_u64(e, TB_EXIT_REGION, (uint64_t)r);
+    emit_jmp_tb(e, fn);
+    return at;
+}
+
+static struct region *region_make(uint64_t base, size_t size) {
+    long got = SYS(mmap, base, size, PROT_READ | PROT_WRITE | PROT_EXEC,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0);
+    if (got != (long)base) return NULL;
+    struct region *r = (struct region *)base;
+    r->magic = REGION_MAGIC;
+    r->base = (uint8_t *)base;
+    r->end = r->base + size;
+    r->code_next = r->base + ((sizeof *r + 63) & ~63ull);
+    r->meta_next = r->end;
+    struct emitter e = {r->code_next, r->end, false};
+    r->tramp_exit = make_trampoline(&e, r, TB_FN_EXIT);
+    r->tramp_ret_fail = make_trampoline(&e, r, TB_FN_RET_MISS);
+    r->tramp_jmp_fail = make_trampoline(&e, r, TB_FN_JMP_MISS);
+    r->tramp_call_fail = make_trampoline(&e, r, TB_FN_CALL_FAIL);
+    r->code_next = e.p;
+    r->next = regions;
+    __atomic_store_n(&regions, r, __ATOMIC_RELEASE);
+    return r;
+}
+
+static bool region_has_room(const struct region *r) { return r->meta_next - r->code_next >= BLOCK_ROOM; }
+
+static void unlink_exit(struct exit *x);
+static void tables_forget(gaddr pc);
+
+static bool in_low_window(const struct region *r) {
+    return (uint64_t)r->base >= LAYOUT_CACHE && (uint64_t)r->base < LAYOUT_CACHE_END;
+}
+
+static void region_unmap(struct region *r) {
+    for (struct region **p = &regions; *p; p = &(*p)->next)
+        if (*p == r) {
+            *p = r->next;
+            break;
+        }
+    SYS(munmap, r->base, r->end - r->base);
+}
+
+static void reclaim_retired(void) {
+    uint64_t oldest = engine_host.oldest_epoch();
+    for (struct region *r = regions, *next; r; r = next) {
+        next = r->next;
+        if (r->retired && r->retired_epoch <= oldest) region_unmap(r);
+    }
+}
+
+static bool region_holds(const struct region *r, const uint8_t *p) { return p >= r->base && p < r->end; }
+
+/* Entries and return landings that were made in r for blocks that live elsewhere. */
+static void forget_strays(struct region *r) {
+    for (struct region *o = regions; o; o = o->next) {
+        for (struct block *b = o->blocks; b; b = b->next_in_region) {
+            if (b->dead) continue;
+            for (int k = ENTRY_CALL; k < ENTRY_KINDS; k++) {
+                if (!region_holds(r, b->entry[k])) continue;
+                b->entry[k] = NULL;
+                tables_forget(b->pc);
+                for (struct exit *x = b->incoming, *next; x; x = next) {
+                    next = x->next_in;
+                    if (x->kind == k) unlink_exit(x);
+                }
+            }
+        }
+    }
+    for (uint64_t i = 0; i <= the_map->mask; i++) {
+        struct slot *s = &the_map->slots[i];
+        if (s->key >> 62 != KEY_SITE || !region_holds(r, (uint8_t *)(s->value & ((1ull << 56) - 1)))) continue;
+        s->value = 0;
+        tables_forget((s->key & ((1ull << 62) - 1)) - 1);
+    }
+}
+
+static void region_retire(struct region *r) {
+    for (struct block *b = r->blocks; b; b = b->next_in_region) cache_invalidate(b);
+    forget_strays(r);
+    r->retired = true;
+    r->retired_epoch = __atomic_add_fetch(&epoch, 1, __ATOMIC_SEQ_CST);
+    cache_stats.evictions++;
+}
+
+/* A new segment in the low window; evicts the oldest one when there are too many. */
+static struct region *low_segment(void) {
+    struct region *oldest = NULL;
+    int live = 0;
+    for (struct region *r = regions; r; r = r->next)
+        if (!r->retired && in_low_window(r)) {
+            live++;
+            oldest = r;
+        }
+    if (live >= SEGMENT_CAP) region_retire(oldest);
+    reclaim_retired();
+    static uint64_t next_slot;
+    for (uint64_t i = 0; i < SEGMENT_SLOTS; i++) {
+        uint64_t base = LAYOUT_CACHE + (next_slot++ % SEGMENT_SLOTS) * SEGMENT_SIZE;
+        struct region *r = region_make(base, SEGMENT_SIZE);
+        if (r) return r;
+    }
+    return NULL;
+}
+
+static bool reaches(const struct region *r, gaddr pc) {
+    int64_t d = (int64_t)(pc - (uint64_t)r->base);
+    return d > -0x60000000ll && d < 0x60000000ll;
+}
+
+/* Code far from the low window: a window of its own near by, wherever the address space has a hole. */
+static struct region *far_region(gaddr pc) {
+    for (struct region *r = regions; r; r = r->next)
+        if (!r->retired && !in_low_window(r) && reaches(r, pc) && region_has_room(r)) return r;
+    for (uint64_t step = 0; step < 0x50000000; step += 0x2000000) {
+        gaddr above = (pc & ~0x1ffffffull) + 0x4000000 + step, below = (pc & ~0x1ffffffull) - 0x4000000 - step;
+        struct region *r = NULL;
+        if (above < LAYOUT_GUEST_END && engine_host.may_place(above, SEGMENT_SIZE)) r = region_make(above, SEGMENT_SIZE);
+        if (!r && below < pc && engine_host.may_place(below, SEGMENT_SIZE)) r = region_make(below, SEGMENT_SIZE);
+        if (r) return r;
+    }
+    return NULL;
+}
+
+struct region *cache_region_for(gaddr pc) {
+    if (pc >= 0x80000000ul) {
+        struct region *r = far_region(pc);
+        if (r) return r;
+    }
+    if (!current || current->retired || !region_has_room(current)) current = low_segment();
+    return current;
+}
+
+void *cache_meta(struct region *r, size_t bytes) {
+    bytes = (bytes + 7) & ~7ull;
+    if ((size_t)(r->meta_next - r->code_next) < bytes) return NULL;
+    r->meta_next -= bytes;
+    return r->meta_next;
+}
+
+/* ---- blocks ---- */
+
+static bool link_of_page(const struct block *b, gaddr page) { return PAGE_DOWN(b->pc) != page; }
+
+static void page_add(struct block *b, gaddr page) {
+    uint64_t key = key_of(page, KEY_PAGE);
+    b->next_on_page[link_of_page(b, page)] = (struct block *)map_get(key);
+    map_put(key, (uint64_t)b);
+}
+
+static void page_remove(struct block *b, gaddr page) {
+    uint64_t key = key_of(page, KEY_PAGE);
+    struct block *at = (struct block *)map_get(key);
+    if (at == b) {
+        map_put(key, (uint64_t)b->next_on_page[link_of_page(b, page)]);
+        return;
+    }
+    while (at) {
+        struct block **next = &at->next_on_page[link_of_page(at, page)];
+        if (*next == b) {
+            *next = b->next_on_page[link_of_page(b, page)];
+            return;
+        }
+        at = *next;
+    }
+}
+
+void cache_commit(struct region *r, struct block *b, uint8_t *code_end) {
+    r->code_next = code_end;
+    b->next_in_region = r->blocks;
+    r->blocks = b;
+    r->n_blocks++;
+    page_add(b, PAGE_DOWN(b->pc));
+    if (PAGE_DOWN(b->end - 1) != PAGE_DOWN(b->pc)) page_add(b, PAGE_DOWN(b->end - 1));
+    map_put(key_of(b->pc, KEY_BLOCK), (uint64_t)b);
+    cache_stats.blocks++;
+    cache_stats.insns += b->n_insns;
+    cache_stats.code_bytes += b->host_len;
+}
+
+bool cache_page_has_blocks(gaddr page) { return map_get(key_of(page, KEY_PAGE)) != 0; }
+
+bool cache_contains(uint64_t host_pc) {
+    for (struct region *r = __atomic_load_n(&regions, __ATOMIC_ACQUIRE); r; r = r->next)
+        if (host_pc >= (uint64_t)r->base && host_pc < (uint64_t)r->end) return true;
+    return false;
+}
+
+struct block *cache_block_at(uint64_t host_pc) {
+    for (struct region *r = __atomic_load_n(&regions, __ATOMIC_ACQUIRE); r; r = r->next) {
+        if (host_pc < (uint64_t)r->base || host_pc >= (uint64_t)r->end) continue;
+        for (struct block *b = r->blocks; b; b = b->next_in_region)
+            if (host_pc >= (uint64_t)b->host && host_pc < (uint64_t)b->host + b->host_len) return b;
+    }
+    return NULL;
+}
+
+void cache_link(struct exit *x, struct block *to, uint8_t *entry) {
+    if (x->to || x->from->dead || to->dead) return;
+    int64_t d = entry - (x->rel32 + 4);
+    if (d != (int32_t)d) return;
+    x->to = to;
+    x->next_in = to->incoming;
+    to->incoming = x;
+    emit_set_rel32(x->rel32, entry);
+}
+
+static void unlink_exit(struct exit *x) {
+    if (!x->to) return;
+    for (struct exit **p = &x->to->incoming; *p; p = &(*p)->next_in)
+        if (*p == x) {
+            *p = x->next_in;
+            break;
+        }
+    x->to = NULL;
+    emit_set_rel32(x->rel32, x->stub);
+}
+
+void cache_table_set(uint64_t table, gaddr pc, const void *host) {
+    uint64_t *slot = (uint64_t *)table + (pc & 0xffff);
+    __atomic_store_n(slot, (uint64_t)host, __ATOMIC_RELEASE);
+}
+
+static void tables_forget(gaddr pc) {
+    static const uint64_t table[] = {TABLE_RET, TABLE_JMP, TABLE_CALL};
+    static const uint64_t stub[] = {STUB_RET, STUB_JMP, STUB_CALL};
+    for (int i = 0; i < 3; i++) cache_table_set(table[i], pc, (void *)stub[i]);
+}
+
+void cache_invalidate(struct block *b) {
+    if (b->dead) return;
+    b->dead = true;
+    if (cache_find(b->pc) == b) map_put(key_of(b->pc, KEY_BLOCK), 0);
+    tables_forget(b->pc);
+    for (int i = 0; i < b->n_insns; i++) {
+        gaddr pc = b->pc + b->map[i].guest_off;
+        gaddr next = i + 1 < b->n_insns ? b->pc + b->map[i + 1].guest_off : b->end;
+        if (cache_find_call(pc) == b) {
+            map_put(key_of(pc, KEY_CALL), 0);
+            map_put(key_of(next, KEY_SITE), 0);
+        }
+        tables_forget(next);
+    }
+    while (b->incoming) unlink_exit(b->incoming);
+    for (int i = 0; i < b->n_exits; i++) unlink_exit(&b->exits[i]);
+    page_remove(b, PAGE_DOWN(b->pc));
+    if (PAGE_DOWN(b->end - 1) != PAGE_DOWN(b->pc)) page_remove(b, PAGE_DOWN(b->end - 1));
+    cache_stats.invalidated++;
+}
+
+size_t cache_invalidate_range(gaddr lo, gaddr hi) {
+    size_t n = 0;
+    if (hi - lo > 256ul * PAGE_SIZE) { /* cheaper to look at every block */
+        for (struct region *r = regions; r; r = r->next)
+            for (struct block *b = r->blocks; b; b = b->next_in_region)
+                if (!b->dead && b->pc < hi && b->end > lo) {
+                    cache_invalidate(b);
+                    n++;
+                }
+        return n;
+    }
+    for (gaddr page = PAGE_DOWN(lo); page < hi; page += PAGE_SIZE) {
+        struct block *b = (struct block *)map_get(key_of(page, KEY_PAGE));
+        while (b) {
+            struct block *next = b->next_on_page[link_of_page(b, page)];
+            if (b->pc < hi && b->end > lo) {
+                cache_invalidate(b);
+                n++;
+            }
+            b = next;
+        }
+    }
+    return n;
+}
+
+void cache_safepoint(struct tblock *t) { t->epoch = __atomic_load_n(&epoch, __ATOMIC_RELAXED); }
+
+void cache_start(void) { the_map = map_new(1 << 14); }

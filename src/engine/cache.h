@@ -1,0 +1,118 @@
+/* Code cache: memory that holds translated blocks, and how blocks are found.
+ * Invariant: a block is reachable only after cache_commit(); a block that was invalidated is reachable no more, but its
+ * code stays in place until every thread has passed a safepoint (epochs).
+ * Owner: one per address space. Changes need cache_lock; lookups take none. */
+#ifndef REPRISE_CACHE_H
+#define REPRISE_CACHE_H
+
+#include "engine/emit_x64.h"
+#include "inproc/lock.h"
+#include "inproc/types.h"
+
+/* How a transfer reaches a block: each way has an entry with its own conventions (translate.c). */
+enum entry_kind { ENTRY_PLAIN, ENTRY_CALL, ENTRY_JMP_IND, ENTRY_CALL_IND, ENTRY_KINDS };
+
+/* A direct way out of a block. Lives in the region of its block; a stub names it by its offset there. */
+struct exit {
+    gaddr target;
+    uint8_t *rel32; /* what gets patched */
+    uint8_t *stub;  /* where it points while unlinked */
+    struct block *from, *to;
+    struct exit *next_in; /* other exits linked to `to` */
+    uint8_t kind;         /* ENTRY_PLAIN or ENTRY_CALL */
+};
+
+/* One guest instruction inside a block: host code [host_off, next entry's host_off). */
+struct insn_map {
+    uint16_t host_off;
+    uint16_t guest_off;
+    uint8_t spill;  /* enum spill: what a fault inside the sequence has to undo */
+    uint8_t scratch; /* SPILL_SCRATCH: the register that is in s2 */
+};
+
+enum spill {
+    SPILL_NONE,
+    SPILL_SCRATCH,  /* map.scratch is in s2 after the first host instruction */
+    SPILL_RCX,      /* rcx is in s0 after the first host instruction: indirect jmp */
+    SPILL_CALL,     /* direct call: after the guest return address is pushed, only the host's push is left */
+    SPILL_CALL_IND, /* the same, with rcx in s0 and the target in s1 */
+    SPILL_RET,      /* rcx in s0; from RET_PUSH_OFF on only the host's push is left */
+};
+
+struct block {
+    gaddr pc, end; /* guest bytes [pc, end) */
+    uint8_t *host; /* plain entry */
+    uint32_t host_len; /* from host: instructions; stubs and prefixes lie outside */
+    uint16_t n_insns, n_exits;
+    bool dead;
+    bool rcx_live;     /* at entry */
+    bool pushes_first; /* the first instruction overwrites the stack slot below the return address */
+    bool kept; /* in a region that will be saved */
+    uint8_t *entry[ENTRY_KINDS]; /* NULL: not made yet; entry[ENTRY_PLAIN] == host */
+    struct insn_map *map;
+    struct exit *exits;
+    struct exit *incoming;
+    struct block *next_in_region;
+    struct block *next_on_page[2]; /* [0] for the page of pc, [1] for the page of end - 1 if it is another */
+    uint64_t code_hash;            /* of the guest bytes */
+};
+
+struct region {
+    uint64_t magic;
+    uint8_t *base, *end;
+    uint8_t *code_next; /* code grows up ... */
+    uint8_t *meta_next; /* ... records grow down */
+    uint8_t *tramp_exit, *tramp_ret_fail, *tramp_jmp_fail, *tramp_call_fail;
+    struct block *blocks;
+    uint32_t n_blocks;
+    bool retired; /* evicted, waiting for its epoch */
+    uint64_t retired_epoch;
+    struct region *next;
+};
+
+extern struct lock cache_lock;
+
+void cache_start(void);
+
+/* The region where code of guest address pc goes, with room for at least one block; NULL: none can be had. */
+struct region *cache_region_for(gaddr pc);
+/* Reserve records in a region; NULL if it is full. */
+void *cache_meta(struct region *r, size_t bytes);
+/* A block, its emitted code included, becomes reachable. */
+void cache_commit(struct region *r, struct block *b, uint8_t *code_end);
+
+/* Lookups, lock-free. Values are 0 when absent. */
+struct block *cache_find(gaddr pc);
+struct site {
+    uint8_t *host; /* right after a translated call that returns to this guest address; NULL: there is none */
+    uint8_t *cont; /* behind the verification there: all guest registers in place */
+};
+struct site cache_find_site(gaddr ret_pc);
+void cache_add_site(gaddr ret_pc, struct site site);
+struct block *cache_find_call(gaddr call_pc); /* the block that holds the translated call instruction at call_pc */
+void cache_add_call(gaddr call_pc, struct block *b);
+/* Host address of the instruction at pc inside b; NULL if pc is not one of its instructions. */
+uint8_t *cache_insn_host(const struct block *b, gaddr pc);
+
+/* Whether a host address is inside the cache, and the block and instruction it belongs to. */
+bool cache_contains(uint64_t host_pc);
+struct block *cache_block_at(uint64_t host_pc);
+
+void cache_link(struct exit *x, struct block *to, uint8_t *entry);
+void cache_invalidate(struct block *b);
+/* Every block that has a byte in [lo, hi). Returns how many there were. */
+size_t cache_invalidate_range(gaddr lo, gaddr hi);
+/* Blocks on one page, for the self-modifying code rules. */
+bool cache_page_has_blocks(gaddr page);
+
+void cache_table_set(uint64_t table, gaddr pc, const void *host);
+
+/* Threads announce that they hold no address of the cache (they are at a safepoint). */
+void cache_safepoint(struct tblock *t);
+
+struct cache_stats {
+    uint64_t blocks, insns, code_bytes, invalidated, evictions;
+};
+extern struct cache_stats cache_stats;
+
+#endif

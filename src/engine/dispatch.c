@@ -1,0 +1,161 @@
+/* Dispatch: what happens when translated code cannot go on by itself. */
+#include <linux/mman.h>
+
+#include "engine/engine.h"
+#include "inproc/fmt.h"
+#include "inproc/layout.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+
+struct engine_host engine_host;
+const struct policy *the_policy = &policy_none;
+
+/* enter_exit.S */
+extern char rt_exit[], rt_syscall[], rt_special[], rt_safepoint[], rt_ret_miss[], rt_jmp_miss[], rt_call_miss[], rt_call_fail[];
+extern char rt_stubs[], rt_stubs_end[];
+
+/* Called by the ways out in enter_exit.S. */
+void engine_on_enter(struct tblock *t);
+void engine_on_exit(struct tblock *t);
+void engine_on_syscall(struct tblock *t);
+void engine_on_special(struct tblock *t);
+void engine_on_tick_budget(struct tblock *t);
+void engine_on_ret_miss(struct tblock *t);
+void engine_on_jmp_miss(struct tblock *t);
+void engine_on_call_miss(struct tblock *t);
+void engine_on_safepoint(struct tblock *t);
+
+static struct block *find_or_translate(gaddr pc, enum entry_kind reason) {
+    struct block *b = cache_find(pc);
+    return b ? b : translate(pc, reason);
+}
+
+/* Chooses where to enter the cache for t->pc. Delivers the fault if there is no code. */
+void engine_on_enter(struct tblock *t) {
+    for (;;) {
+        cache_safepoint(t);
+        struct block *b = cache_find(t->pc);
+        if (!b) {
+            lock_take(&cache_lock);
+            b = find_or_translate(t->pc, ENTRY_PLAIN);
+            lock_drop(&cache_lock);
+        }
+        if (b) {
+            t->host_pc = (uint64_t)b->host;
+            return;
+        }
+        engine_host.bad_pc(t);
+    }
+}
+
+void engine_on_exit(struct tblock *t) {
+    struct exit *x = (struct exit *)((uint8_t *)t->exit_region + (uint32_t)t->exit_index);
+    t->pc = x->target;
+    if (x->kind == ENTRY_CALL) { /* the host's return address is on the stack */
+        *(uint64_t *)t->gpr[RSP] = 0;
+        t->gpr[RSP] += 8;
+    }
+    lock_take(&cache_lock);
+    struct block *b = find_or_translate(x->target, x->kind);
+    if (b) {
+        uint8_t *entry = translate_entry(b, x->kind);
+        if (entry) cache_link(x, b, entry);
+    }
+    lock_drop(&cache_lock);
+    engine_on_enter(t);
+}
+
+void engine_on_syscall(struct tblock *t) {
+    engine_host.syscall(t);
+    engine_on_enter(t);
+}
+
+void engine_on_special(struct tblock *t) {
+    engine_host.special(t, (enum special)(uint32_t)t->exit_index);
+    engine_on_enter(t);
+}
+
+void engine_on_safepoint(struct tblock *t) {
+    engine_host.safepoint(t);
+    engine_on_enter(t);
+}
+
+void engine_on_tick_budget(struct tblock *t) {
+    t->ticks++; /* the instruction is executed again and counts then */
+    engine_host.safepoint(t);
+    engine_on_enter(t);
+}
+
+void engine_on_ret_miss(struct tblock *t) {
+    cache_safepoint(t);
+    struct site s = cache_find_site(t->pc);
+    if (!s.host) {
+        lock_take(&cache_lock);
+        struct block *b = find_or_translate(t->pc, ENTRY_PLAIN);
+        if (b) {
+            s = cache_find_site(t->pc);
+            if (!s.host) {
+                translate_ret_entry(b);
+                s = cache_find_site(t->pc);
+            }
+        }
+        lock_drop(&cache_lock);
+    }
+    if (!s.host) {
+        engine_on_enter(t);
+        return;
+    }
+    cache_table_set(TABLE_RET, t->pc, s.host);
+    t->host_pc = (uint64_t)s.cont;
+}
+
+static void on_indirect_miss(struct tblock *t, enum entry_kind kind, uint64_t table) {
+    struct block *b = cache_find(t->pc);
+    if (!b || !b->entry[kind]) {
+        lock_take(&cache_lock);
+        b = find_or_translate(t->pc, kind);
+        if (b) translate_entry(b, kind);
+        lock_drop(&cache_lock);
+    }
+    if (b && b->entry[kind]) cache_table_set(table, t->pc, b->entry[kind]);
+    engine_on_enter(t);
+}
+
+void engine_on_jmp_miss(struct tblock *t) { on_indirect_miss(t, ENTRY_JMP_IND, TABLE_JMP); }
+void engine_on_call_miss(struct tblock *t) { on_indirect_miss(t, ENTRY_CALL_IND, TABLE_CALL); }
+
+void engine_init_tblock(struct tblock *t) {
+    t->self = t;
+    t->fn_exit = (uint64_t)rt_exit;
+    t->fn_syscall = (uint64_t)rt_syscall;
+    t->fn_special = (uint64_t)rt_special;
+    t->fn_safepoint = (uint64_t)rt_safepoint;
+    t->fn_ret_miss = (uint64_t)rt_ret_miss;
+    t->fn_jmp_miss = (uint64_t)rt_jmp_miss;
+    t->fn_call_miss = (uint64_t)rt_call_miss;
+    t->fn_call_fail = (uint64_t)rt_call_fail;
+    t->ticks = INT64_MAX;
+}
+
+static void map_fixed(uint64_t at, size_t len, int prot) {
+    long got = SYS(mmap, at, len, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (got != (long)at) die("address %lx is taken (error %ld); is vm.overcommit_memory or an address limit in the way?", at, -got);
+}
+
+static void start_tables(void) {
+    map_fixed(LAYOUT_STUBS, PAGE_SIZE, PROT_READ | PROT_WRITE);
+    memcpy((void *)LAYOUT_STUBS, rt_stubs, (size_t)(rt_stubs_end - rt_stubs));
+    SYS(mprotect, LAYOUT_STUBS, PAGE_SIZE, PROT_READ | PROT_EXEC);
+    map_fixed(LAYOUT_TABLES, TABLES_SIZE, PROT_READ | PROT_WRITE);
+    for (uint64_t i = 0; i < TABLE_ENTRIES; i++) {
+        ((uint64_t *)TABLE_RET)[i] = STUB_RET;
+        ((uint64_t *)TABLE_JMP)[i] = STUB_JMP;
+        ((uint64_t *)TABLE_CALL)[i] = STUB_CALL;
+    }
+}
+
+void engine_start(const struct policy *policy) {
+    the_policy = policy;
+    cache_start();
+    start_tables();
+}

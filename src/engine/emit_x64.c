@@ -1,0 +1,355 @@
+#include "engine/emit_x64.h"
+
+#include "inproc/str.h"
+
+#define SEG_GS 0x65
+#define REX_W 0x48
+
+static void put(struct emitter *e, uint8_t b) {
+    if (e->p < e->end)
+        *e->p++ = b;
+    else
+        e->full = true;
+}
+
+static void put32(struct emitter *e, uint32_t v) {
+    for (int i = 0; i < 4; i++) put(e, (uint8_t)(v >> (8 * i)));
+}
+
+void emit_bytes(struct emitter *e, const void *bytes, size_t n) {
+    const uint8_t *b = bytes;
+    for (size_t i = 0; i < n; i++) put(e, b[i]);
+}
+
+void emit_nops(struct emitter *e, size_t n) {
+    static const uint8_t nops[8][8] = {
+        {0},
+        {0x90},
+        {0x66, 0x90},
+        {0x0f, 0x1f, 0x00},
+        {0x0f, 0x1f, 0x40, 0x00},
+        {0x0f, 0x1f, 0x44, 0x00, 0x00},
+        {0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00},
+        {0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00},
+    };
+    while (n) {
+        size_t k = MIN(n, 7);
+        emit_bytes(e, nops[k], k);
+        n -= k;
+    }
+}
+
+static uint8_t rex(int w, int reg, int index, int base) {
+    return (uint8_t)(0x40 | w << 3 | (reg >> 3) << 2 | (index >> 3) << 1 | base >> 3);
+}
+
+/* %gs:disp32 as modrm + sib with neither base nor index */
+static void put_tb_operand(struct emitter *e, int reg, int off) {
+    put(e, (uint8_t)(0x04 | (reg & 7) << 3));
+    put(e, 0x25);
+    put32(e, (uint32_t)off);
+}
+
+void emit_load_tb(struct emitter *e, int reg, int off) {
+    put(e, SEG_GS);
+    put(e, rex(1, reg, 0, 0));
+    put(e, 0x8b);
+    put_tb_operand(e, reg, off);
+}
+
+void emit_store_tb(struct emitter *e, int reg, int off) {
+    put(e, SEG_GS);
+    put(e, rex(1, reg, 0, 0));
+    put(e, 0x89);
+    put_tb_operand(e, reg, off);
+}
+
+void emit_store_tb_imm32(struct emitter *e, int off, uint32_t imm) {
+    put(e, SEG_GS);
+    put(e, 0xc7);
+    put_tb_operand(e, 0, off);
+    put32(e, imm);
+}
+
+void emit_store_tb_simm64(struct emitter *e, int off, int32_t imm) {
+    put(e, SEG_GS);
+    put(e, REX_W);
+    put(e, 0xc7);
+    put_tb_operand(e, 0, off);
+    put32(e, (uint32_t)imm);
+}
+
+void emit_store_tb_u64(struct emitter *e, int off, uint64_t value) {
+    if ((int64_t)value == (int32_t)value) {
+        emit_store_tb_simm64(e, off, (int32_t)value);
+        return;
+    }
+    emit_store_tb_imm32(e, off, (uint32_t)value);
+    emit_store_tb_imm32(e, off + 4, (uint32_t)(value >> 32));
+}
+
+void emit_jmp_tb(struct emitter *e, int off) {
+    put(e, SEG_GS);
+    put(e, 0xff);
+    put_tb_operand(e, 4, off);
+}
+
+void emit_sub_tb_1(struct emitter *e, int off) {
+    put(e, SEG_GS);
+    put(e, REX_W);
+    put(e, 0x83);
+    put_tb_operand(e, 5, off);
+    put(e, 1);
+}
+
+void emit_mov_reg_reg(struct emitter *e, int to, int from) {
+    put(e, rex(1, from, 0, to));
+    put(e, 0x89);
+    put(e, (uint8_t)(0xc0 | (from & 7) << 3 | (to & 7)));
+}
+
+void emit_mov_reg_imm(struct emitter *e, int reg, uint64_t value) {
+    if (value <= UINT32_MAX) {
+        if (reg >= 8) put(e, rex(0, 0, 0, reg));
+        put(e, (uint8_t)(0xb8 | (reg & 7)));
+        put32(e, (uint32_t)value);
+        return;
+    }
+    put(e, rex(1, 0, 0, reg));
+    put(e, (uint8_t)(0xb8 | (reg & 7)));
+    put32(e, (uint32_t)value);
+    put32(e, (uint32_t)(value >> 32));
+}
+
+void emit_lea(struct emitter *e, int reg, int base, int32_t disp) {
+    put(e, rex(1, reg, 0, base));
+    put(e, 0x8d);
+    bool small = disp == (int8_t)disp;
+    put(e, (uint8_t)((small ? 0x40 : 0x80) | (reg & 7) << 3 | (base & 7)));
+    if ((base & 7) == RSP) put(e, 0x24);
+    if (small)
+        put(e, (uint8_t)disp);
+    else
+        put32(e, (uint32_t)disp);
+}
+
+void emit_lea_sum(struct emitter *e, int reg, int base, int index) {
+    put(e, rex(1, reg, index, base));
+    put(e, 0x8d);
+    put(e, (uint8_t)(0x44 | (reg & 7) << 3));
+    put(e, (uint8_t)((index & 7) << 3 | (base & 7)));
+    put(e, 0);
+}
+
+void emit_push_reg(struct emitter *e, int reg) {
+    if (reg >= 8) put(e, 0x41);
+    put(e, (uint8_t)(0x50 | (reg & 7)));
+}
+
+void emit_pop_reg(struct emitter *e, int reg) {
+    if (reg >= 8) put(e, 0x41);
+    put(e, (uint8_t)(0x58 | (reg & 7)));
+}
+
+void emit_push_imm32(struct emitter *e, int32_t imm) {
+    put(e, 0x68);
+    put32(e, (uint32_t)imm);
+}
+
+/* A rel32 that starts `lead` bytes from here must not cross an 8-byte boundary. */
+static void align_rel32(struct emitter *e, size_t lead) {
+    size_t at = ((uintptr_t)e->p + lead) & 7;
+    if (at > 4) emit_nops(e, 8 - at);
+}
+
+static uint8_t *put_rel32(struct emitter *e, const void *to) {
+    uint8_t *at = e->p;
+    put32(e, 0);
+    if (to && !e->full) emit_set_rel32(at, to);
+    return at;
+}
+
+uint8_t *emit_push_rip(struct emitter *e) {
+    align_rel32(e, 2);
+    put(e, 0xff);
+    put(e, 0x35);
+    return put_rel32(e, NULL);
+}
+
+void emit_load_reg_reg(struct emitter *e, int reg, int base) {
+    put(e, rex(1, reg, 0, base));
+    put(e, 0x8b);
+    put(e, (uint8_t)((reg & 7) << 3 | (base & 7)));
+}
+
+void emit_movzx16_reg(struct emitter *e, int to, int from) {
+    if (to >= 8 || from >= 8) put(e, rex(0, to, 0, from));
+    put(e, 0x0f);
+    put(e, 0xb7);
+    put(e, (uint8_t)(0xc0 | (to & 7) << 3 | (from & 7)));
+}
+
+void emit_movzx16_stack(struct emitter *e, int to) {
+    if (to >= 8) put(e, rex(0, to, 0, 0));
+    put(e, 0x0f);
+    put(e, 0xb7);
+    put(e, (uint8_t)(0x04 | (to & 7) << 3));
+    put(e, 0x24);
+}
+
+void emit_load_stack(struct emitter *e, int reg, int8_t disp) {
+    put(e, rex(1, reg, 0, 0));
+    put(e, 0x8b);
+    put(e, (uint8_t)(0x44 | (reg & 7) << 3));
+    put(e, 0x24);
+    put(e, (uint8_t)disp);
+}
+
+void emit_zero_stack(struct emitter *e, int8_t disp) {
+    put(e, REX_W);
+    put(e, 0xc7);
+    put(e, 0x44);
+    put(e, 0x24);
+    put(e, (uint8_t)disp);
+    put32(e, 0);
+}
+
+/* table(,index,8) with a /digit opcode FF */
+static void put_table_op(struct emitter *e, int digit, uint32_t table, int index) {
+    if (index >= 8) put(e, rex(0, 0, index, 0));
+    put(e, 0xff);
+    put(e, (uint8_t)(0x04 | digit << 3));
+    put(e, (uint8_t)(0xc5 | (index & 7) << 3));
+    put32(e, table);
+}
+
+void emit_push_table(struct emitter *e, uint32_t table, int index) { put_table_op(e, 6, table, index); }
+void emit_jmp_table(struct emitter *e, uint32_t table, int index) { put_table_op(e, 4, table, index); }
+void emit_call_table(struct emitter *e, uint32_t table, int index) { put_table_op(e, 2, table, index); }
+void emit_ret(struct emitter *e) { put(e, 0xc3); }
+
+void emit_ud2(struct emitter *e) {
+    put(e, 0x0f);
+    put(e, 0x0b);
+}
+
+void emit_save_flags_rax(struct emitter *e) {
+    static const uint8_t lahf_seto[] = {0x9f, 0x0f, 0x90, 0xc0};
+    emit_bytes(e, lahf_seto, sizeof lahf_seto);
+}
+
+void emit_restore_flags_rax(struct emitter *e) {
+    static const uint8_t add_sahf[] = {0x04, 0x7f, 0x9e};
+    emit_bytes(e, add_sahf, sizeof add_sahf);
+}
+
+uint8_t *emit_jmp(struct emitter *e, const void *to) {
+    align_rel32(e, 1);
+    put(e, 0xe9);
+    return put_rel32(e, to);
+}
+
+uint8_t *emit_jcc(struct emitter *e, int cc, const void *to) {
+    align_rel32(e, 2);
+    put(e, 0x0f);
+    put(e, (uint8_t)(0x80 | cc));
+    return put_rel32(e, to);
+}
+
+uint8_t *emit_call(struct emitter *e, const void *to) {
+    align_rel32(e, 1);
+    put(e, 0xe8);
+    return put_rel32(e, to);
+}
+
+void emit_set_rel32(uint8_t *rel32, const void *to) {
+    int32_t rel = (int32_t)((const uint8_t *)to - (rel32 + 4));
+    __atomic_store_n((int32_t *)rel32, rel, __ATOMIC_RELEASE);
+}
+
+const uint8_t *emit_get_rel32(const uint8_t *rel32) { return rel32 + 4 + *(const int32_t *)rel32; }
+
+static uint8_t *put_rel8(struct emitter *e, uint8_t opcode) {
+    put(e, opcode);
+    uint8_t *at = e->p;
+    put(e, 0);
+    return at;
+}
+
+uint8_t *emit_jrcxz(struct emitter *e) { return put_rel8(e, 0xe3); }
+uint8_t *emit_jmp_short(struct emitter *e) { return put_rel8(e, 0xeb); }
+uint8_t *emit_jcc_short(struct emitter *e, int cc) { return put_rel8(e, (uint8_t)(0x70 | cc)); }
+
+void emit_land_short(struct emitter *e, uint8_t *rel8) {
+    if (e->full) return;
+    *rel8 = (uint8_t)(e->p - (rel8 + 1));
+}
+
+bool emit_copy(struct emitter *e, const struct insn *in, const uint8_t *bytes) {
+    if (!in->rip_rel) {
+        emit_bytes(e, bytes, in->len);
+        return true;
+    }
+    int64_t disp = (int64_t)(in->target - (uint64_t)(e->p + in->len));
+    if (disp != (int32_t)disp) return false;
+    emit_bytes(e, bytes, in->disp_off);
+    put32(e, (uint32_t)disp);
+    emit_bytes(e, bytes + in->disp_off + 4, in->len - in->disp_off - 4u);
+    return true;
+}
+
+void emit_copy_via(struct emitter *e, const struct insn *in, const uint8_t *bytes, int scratch) {
+    uint8_t b[INSN_MAX_LEN];
+    memcpy(b, bytes, in->len);
+    /* the base register is a low one: clear its extension bit, which RIP-relative addressing ignored */
+    switch (in->encoding) {
+    case ENC_LEGACY:
+        if (in->has_rex) b[in->rex_off] &= (uint8_t)~1;
+        break;
+    case ENC_VEX3:
+    case ENC_XOP: b[in->prefix_len + 1] |= 0x20; break;
+    case ENC_EVEX: b[in->prefix_len + 1] |= 0x20; break;
+    default: break;
+    }
+    b[in->modrm_off] = (uint8_t)((in->modrm & 0x38) | scratch);
+    emit_bytes(e, b, in->disp_off);
+    emit_bytes(e, b + in->disp_off + 4, in->len - in->disp_off - 4u);
+}
+
+uint8_t *emit_copy_loop(struct emitter *e, const struct insn *in, const uint8_t *bytes) {
+    emit_bytes(e, bytes, in->len - 1u);
+    uint8_t *at = e->p;
+    put(e, 0);
+    return at;
+}
+
+bool emit_load_operand(struct emitter *e, const struct insn *in, const uint8_t *bytes, int reg) {
+    uint8_t old_rex = in->has_rex ? bytes[in->rex_off] : 0;
+    if (!in->has_mem) {
+        emit_mov_reg_reg(e, reg, (in->modrm & 7) | (old_rex & 1) << 3);
+        return true;
+    }
+    /* prefixes that matter for the operand: fs, address size */
+    if (in->seg == 0x64) put(e, 0x64);
+    for (int i = 0; i < in->prefix_len; i++)
+        if (bytes[i] == 0x67) {
+            put(e, 0x67);
+            break;
+        }
+    put(e, (uint8_t)(REX_W | (reg >> 3) << 2 | (old_rex & 3)));
+    put(e, 0x8b);
+    put(e, (uint8_t)((in->modrm & 0xc7) | (reg & 7) << 3));
+    size_t rest = in->len - in->modrm_off - 1u;
+    if (!in->rip_rel) {
+        emit_bytes(e, bytes + in->modrm_off + 1, rest);
+        return true;
+    }
+    int64_t disp = (int64_t)(in->target - (uint64_t)(e->p + 4));
+    put32(e, (uint32_t)disp);
+    return disp == (int32_t)disp;
+}
+
+void emit_copy_without_gs(struct emitter *e, const struct insn *in, const uint8_t *bytes) {
+    for (int i = 0; i < in->len; i++)
+        if (i >= in->prefix_len || bytes[i] != SEG_GS) put(e, bytes[i]);
+}

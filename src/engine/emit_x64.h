@@ -1,0 +1,74 @@
+/* Emitting x86-64 machine code. The only place that knows opcode bytes.
+ * An emitter never writes past `end`: it stops and sets `full`, and the caller throws the attempt away. */
+#ifndef REPRISE_EMIT_X64_H
+#define REPRISE_EMIT_X64_H
+
+#include "engine/decode.h"
+#include "engine/tblock.h"
+#include "inproc/types.h"
+
+struct emitter {
+    uint8_t *p;
+    uint8_t *end;
+    bool full;
+};
+
+void emit_bytes(struct emitter *e, const void *bytes, size_t n);
+void emit_nops(struct emitter *e, size_t n);
+
+/* Thread block fields, addressed through gs. */
+void emit_load_tb(struct emitter *e, int reg, int off);
+void emit_store_tb(struct emitter *e, int reg, int off);
+void emit_store_tb_imm32(struct emitter *e, int off, uint32_t imm);    /* 4 bytes */
+void emit_store_tb_simm64(struct emitter *e, int off, int32_t imm);    /* 8 bytes, sign-extended */
+void emit_store_tb_u64(struct emitter *e, int off, uint64_t value);    /* 8 bytes, one or two stores */
+void emit_jmp_tb(struct emitter *e, int off);                          /* jmp *%gs:off */
+void emit_sub_tb_1(struct emitter *e, int off);                        /* subq $1,%gs:off: changes flags */
+
+void emit_mov_reg_reg(struct emitter *e, int to, int from);
+void emit_mov_reg_imm(struct emitter *e, int reg, uint64_t value);     /* shortest form */
+void emit_lea(struct emitter *e, int reg, int base, int32_t disp);     /* reg = base + disp, no flags */
+void emit_lea_sum(struct emitter *e, int reg, int base, int index);    /* reg = base + index */
+void emit_push_reg(struct emitter *e, int reg);
+void emit_pop_reg(struct emitter *e, int reg);
+void emit_push_imm32(struct emitter *e, int32_t imm);
+uint8_t *emit_push_rip(struct emitter *e);                             /* push rel32(%rip): returns the rel32 */
+void emit_load_reg_reg(struct emitter *e, int reg, int base);          /* mov (base),reg; base is no rsp, rbp, r12, r13 */
+void emit_movzx16_reg(struct emitter *e, int to, int from);            /* movzwl */
+void emit_movzx16_stack(struct emitter *e, int to);                    /* movzwl (%rsp),to */
+void emit_load_stack(struct emitter *e, int reg, int8_t disp);         /* mov disp(%rsp),reg */
+void emit_zero_stack(struct emitter *e, int8_t disp);                  /* movq $0,disp(%rsp) */
+void emit_push_table(struct emitter *e, uint32_t table, int index);    /* push table(,index,8) */
+void emit_jmp_table(struct emitter *e, uint32_t table, int index);
+void emit_call_table(struct emitter *e, uint32_t table, int index);
+void emit_ret(struct emitter *e);
+void emit_ud2(struct emitter *e);
+void emit_save_flags_rax(struct emitter *e);    /* lahf; seto %al */
+void emit_restore_flags_rax(struct emitter *e); /* add $127,%al; sahf */
+
+/* Transfers. The rel32 of a patchable one lies within an aligned 8 bytes, so that one store relinks it. Each returns the
+ * address of the rel32. `to` may be NULL: to be filled in with emit_set_rel32. */
+uint8_t *emit_jmp(struct emitter *e, const void *to);
+uint8_t *emit_jcc(struct emitter *e, int cc, const void *to);
+uint8_t *emit_call(struct emitter *e, const void *to);
+void emit_set_rel32(uint8_t *rel32, const void *to);
+const uint8_t *emit_get_rel32(const uint8_t *rel32);
+
+/* Short forward transfers inside one sequence: returns the rel8 to be filled in by emit_land_short. */
+uint8_t *emit_jrcxz(struct emitter *e);
+uint8_t *emit_jmp_short(struct emitter *e);
+uint8_t *emit_jcc_short(struct emitter *e, int cc);
+void emit_land_short(struct emitter *e, uint8_t *rel8);
+
+/* The instruction itself, its RIP-relative operand (if any) adjusted to the new place. False: out of reach. */
+bool emit_copy(struct emitter *e, const struct insn *in, const uint8_t *bytes);
+/* The same with the RIP-relative operand replaced by (scratch); scratch is one of rax rcx rdx rbx rsi rdi and holds the address. */
+void emit_copy_via(struct emitter *e, const struct insn *in, const uint8_t *bytes, int scratch);
+/* loop/jrcxz family with the displacement left open (short). */
+uint8_t *emit_copy_loop(struct emitter *e, const struct insn *in, const uint8_t *bytes);
+/* mov <operand of an indirect jmp or call>,reg. False: its RIP-relative operand is out of reach. */
+bool emit_load_operand(struct emitter *e, const struct insn *in, const uint8_t *bytes, int reg);
+/* The instruction without its gs prefix byte. */
+void emit_copy_without_gs(struct emitter *e, const struct insn *in, const uint8_t *bytes);
+
+#endif

@@ -1,0 +1,71 @@
+/* Engine: runs guest code out of the code cache.
+ * It reaches the sphere only through struct engine_host. */
+#ifndef REPRISE_ENGINE_H
+#define REPRISE_ENGINE_H
+
+#include "engine/cache.h"
+#include "engine/decode.h"
+#include "engine/policy.h"
+#include "engine/tblock.h"
+
+enum special { /* instructions that leave the cache to be done by hand */
+    SPECIAL_INT,
+    SPECIAL_FAR,
+    SPECIAL_INVALID, /* bytes that do not decode */
+    SPECIAL_XBEGIN,
+    SPECIAL_GSBASE,
+    SPECIAL_GS_MEM,
+    SPECIAL_SEGREG,
+    SPECIAL_POPF,
+};
+
+/* A stretch of guest memory that may be executed. */
+struct code_range {
+    gaddr end;          /* executable and readable from pc up to here */
+    bool checked;       /* bytes may change unseen: blocks verify themselves at entry */
+};
+
+/* What the engine asks of the sphere. */
+struct engine_host {
+    /* May pc be executed? False: a jump there faults. Also makes the pages readable and tracks writes to them. */
+    bool (*code_at)(gaddr pc, struct code_range *out);
+    void (*syscall)(struct tblock *t);              /* t->pc is behind the syscall instruction */
+    void (*special)(struct tblock *t, enum special what);
+    void (*bad_pc)(struct tblock *t);               /* t->pc cannot be executed: deliver the fault */
+    void (*safepoint)(struct tblock *t);            /* something is pending */
+    uint64_t (*oldest_epoch)(void);                 /* over all threads of the address space */
+    bool (*may_place)(gaddr at, size_t len);        /* whether a cache window may go there */
+};
+
+extern struct engine_host engine_host;
+
+void engine_start(const struct policy *policy);
+
+/* Fills the function slots of a fresh thread block. */
+void engine_init_tblock(struct tblock *t);
+
+/* Runs the thread from t->pc with the registers in t->gpr; never returns. Uses the stack at t->rt_sp. */
+void engine_run(struct tblock *t) __attribute__((noreturn));
+
+struct block *translate(gaddr pc, enum entry_kind reason);
+/* An entry of kind `kind` for block b, made if need be. NULL: cache full. */
+uint8_t *translate_entry(struct block *b, enum entry_kind kind);
+/* A piece of code that a return to b's pc may land on, for returns that no translated call made. */
+uint8_t *translate_ret_entry(struct block *b);
+/* One instruction at pc, alone, then back to the dispatcher. */
+uint8_t *translate_single(gaddr pc);
+
+/* fault.c: guest state from an interrupted cache pc. */
+enum fault_where { FAULT_AT_BOUNDARY, FAULT_INSIDE, FAULT_NOT_CACHE };
+struct fault_regs {
+    uint64_t gpr[16];
+    uint64_t host_pc, rflags;
+};
+/* Turns host registers at host_pc into guest registers at the start of the guest instruction being executed. */
+enum fault_where fault_to_guest(struct tblock *t, const struct fault_regs *regs);
+bool fault_at_boundary(uint64_t host_pc);
+
+extern int trace_level;      /* --debug trace=N */
+extern uint64_t bisect_limit;
+
+#endif

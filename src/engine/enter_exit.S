@@ -1,0 +1,158 @@
+/* Into the cache and out of it.
+ *
+ * Ways out arrive with guest registers in place, except rcx where a comment says so. They save everything into the thread
+ * block, switch to the thread's runtime stack and call one C function; rt_resume then goes back in. The runtime is built
+ * without vector instructions, so vector and x87 state stays in the registers all the time. */
+#include "engine/tblock.h"
+
+    .text
+
+.macro save_all
+    mov %rax, %gs:TB_GPR+0
+    mov %rcx, %gs:TB_GPR+8
+    mov %rdx, %gs:TB_GPR+16
+    mov %rbx, %gs:TB_GPR+24
+    mov %rsp, %gs:TB_GPR+32
+    mov %rbp, %gs:TB_GPR+40
+    mov %rsi, %gs:TB_GPR+48
+    mov %rdi, %gs:TB_GPR+56
+    mov %r8, %gs:TB_GPR+64
+    mov %r9, %gs:TB_GPR+72
+    mov %r10, %gs:TB_GPR+80
+    mov %r11, %gs:TB_GPR+88
+    mov %r12, %gs:TB_GPR+96
+    mov %r13, %gs:TB_GPR+104
+    mov %r14, %gs:TB_GPR+112
+    mov %r15, %gs:TB_GPR+120
+    mov %gs:TB_RT_SP, %rsp
+    pushfq
+    popq %gs:TB_RFLAGS
+    cld
+    mov %gs:TB_SELF, %rdi
+.endm
+
+.macro way_out name, function
+    .globl \name
+    .hidden \name
+\name:
+    save_all
+    call \function
+    jmp rt_resume
+.endm
+
+    way_out rt_exit, engine_on_exit
+    way_out rt_syscall, engine_on_syscall
+    way_out rt_special, engine_on_special
+    way_out rt_safepoint, engine_on_tick_budget
+
+/* A return whose table entry was empty or somebody else's: the return address is popped but still below rsp, the slot below
+ * it held a host address, rcx is in s0. */
+    .globl rt_ret_miss
+    .hidden rt_ret_miss
+rt_ret_miss:
+    movq $0, -16(%rsp)
+    mov -8(%rsp), %rcx
+    mov %rcx, %gs:TB_PC
+    mov %gs:TB_S0, %rcx
+    save_all
+    call engine_on_ret_miss
+    jmp rt_resume
+
+    .globl rt_jmp_miss
+    .hidden rt_jmp_miss
+rt_jmp_miss:
+    mov %gs:TB_S1, %rcx
+    mov %rcx, %gs:TB_PC
+    mov %gs:TB_S0, %rcx
+    save_all
+    call engine_on_jmp_miss
+    jmp rt_resume
+
+/* As rt_jmp_miss, but the host's return address is on the stack. */
+    .globl rt_call_miss
+    .hidden rt_call_miss
+rt_call_miss:
+    lea 8(%rsp), %rsp
+    movq $0, -8(%rsp)
+    .globl rt_call_fail
+    .hidden rt_call_fail
+rt_call_fail:
+    mov %gs:TB_S1, %rcx
+    mov %rcx, %gs:TB_PC
+    mov %gs:TB_S0, %rcx
+    save_all
+    call engine_on_call_miss
+    jmp rt_resume
+
+/* Enters the cache at host_pc with the registers of the thread block. Between rt_resume and rt_resume_end nothing is lost by
+ * starting over: a signal handler that finds the pc in here sets it back to rt_resume, so that no request is missed. */
+    .globl rt_resume
+    .hidden rt_resume
+rt_resume:
+    mov %gs:TB_RT_SP, %rsp
+    cmpq $0, %gs:TB_PENDING
+    jne 2f
+    pushq %gs:TB_RFLAGS
+    testl $0xffffb32a, (%rsp) /* more than the arithmetic flags, IF and the always-one bit? */
+    jnz 3f
+    mov (%rsp), %rax
+    /* OF from bit 11, the rest through ah */
+    mov %al, %ah
+    shr $11, %rax
+    /* rax bit 0 = OF; ah was shifted away: take it from memory again */
+    and $1, %al
+    mov (%rsp), %ah
+    add $0x7f, %al
+    sahf
+1:
+    mov %gs:TB_GPR+8, %rcx
+    mov %gs:TB_GPR+16, %rdx
+    mov %gs:TB_GPR+24, %rbx
+    mov %gs:TB_GPR+40, %rbp
+    mov %gs:TB_GPR+48, %rsi
+    mov %gs:TB_GPR+56, %rdi
+    mov %gs:TB_GPR+64, %r8
+    mov %gs:TB_GPR+72, %r9
+    mov %gs:TB_GPR+80, %r10
+    mov %gs:TB_GPR+88, %r11
+    mov %gs:TB_GPR+96, %r12
+    mov %gs:TB_GPR+104, %r13
+    mov %gs:TB_GPR+112, %r14
+    mov %gs:TB_GPR+120, %r15
+    mov %gs:TB_GPR+0, %rax
+    mov %gs:TB_GPR+32, %rsp
+    jmp *%gs:TB_HOST_PC
+3:
+    popfq
+    jmp 1b
+    .globl rt_resume_end
+    .hidden rt_resume_end
+rt_resume_end:
+2:
+    mov %gs:TB_SELF, %rdi
+    call engine_on_safepoint
+    jmp rt_resume
+
+    .globl engine_run
+    .hidden engine_run
+engine_run:
+    mov %gs:TB_RT_SP, %rsp
+    mov %gs:TB_SELF, %rdi
+    call engine_on_enter
+    jmp rt_resume
+
+/* Code that is copied to LAYOUT_STUBS: what empty table entries point to. 64 bytes apart. */
+    .globl rt_stubs, rt_stubs_end
+    .hidden rt_stubs, rt_stubs_end
+    .balign 64
+rt_stubs:
+    pop %rcx
+    jmp *%gs:TB_FN_RET_MISS
+    .balign 64
+    jmp *%gs:TB_FN_JMP_MISS
+    .balign 64
+    jmp *%gs:TB_FN_CALL_MISS
+    .balign 64
+rt_stubs_end:
+
+    .section .note.GNU-stack, "", @progbits

@@ -1,0 +1,62 @@
+/* From an interrupted place in the cache back to exact guest state. */
+#include "engine/engine.h"
+
+/* Offsets inside the return sequence of translate.c: mov (9 bytes), movzwl (4), push, ret. */
+#define RET_PUSH_OFF 13
+
+static int insn_at(const struct block *b, uint64_t host_pc) {
+    uint32_t off = (uint32_t)(host_pc - (uint64_t)b->host);
+    int lo = 0, hi = b->n_insns - 1;
+    while (lo < hi) {
+        int mid = (lo + hi + 1) / 2;
+        if (b->map[mid].host_off <= off)
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    return lo;
+}
+
+bool fault_at_boundary(uint64_t host_pc) {
+    struct block *b = cache_block_at(host_pc);
+    if (!b) return false;
+    return (uint64_t)b->host + b->map[insn_at(b, host_pc)].host_off == host_pc;
+}
+
+enum fault_where fault_to_guest(struct tblock *t, const struct fault_regs *regs) {
+    struct block *b = cache_block_at(regs->host_pc);
+    if (!b) return FAULT_NOT_CACHE;
+    int i = insn_at(b, regs->host_pc);
+    const struct insn_map *m = &b->map[i];
+    uint64_t off = regs->host_pc - (uint64_t)b->host - m->host_off;
+    for (int r = 0; r < 16; r++) t->gpr[r] = regs->gpr[r];
+    t->rflags = regs->rflags;
+    t->pc = b->pc + m->guest_off;
+    if (off == 0) return FAULT_AT_BOUNDARY;
+    switch (m->spill) {
+    case SPILL_SCRATCH: t->gpr[m->scratch] = t->s2; break;
+    case SPILL_RCX: t->gpr[RCX] = t->s0; break;
+    case SPILL_CALL: { /* the guest's push is done, the host's failed: the call has happened */
+        struct insn in;
+        if (decode_insn(&in, (const uint8_t *)t->pc, INSN_MAX_LEN, t->pc)) t->pc = in.target;
+        break;
+    }
+    case SPILL_CALL_IND: {
+        t->gpr[RCX] = t->s0;
+        gaddr next = i + 1 < b->n_insns ? b->pc + b->map[i + 1].guest_off : b->end;
+        /* the host's push is the last instruction that can fault, right in front of the site */
+        struct site s = cache_find_site(next);
+        if (s.host && regs->host_pc + 7 == (uint64_t)s.host) t->pc = t->s1;
+        break;
+    }
+    case SPILL_RET:
+        t->gpr[RCX] = t->s0;
+        if (off >= RET_PUSH_OFF) {
+            t->pc = *(uint64_t *)t->gpr[RSP];
+            t->gpr[RSP] += 8;
+        }
+        break;
+    default: break;
+    }
+    return FAULT_INSIDE;
+}

@@ -1,0 +1,30 @@
+/* Policies that need no recorder: nothing, tick counting, and exact counts for tests. */
+#include "engine/policy.h"
+
+#include "inproc/fmt.h"
+#include "inproc/sys.h"
+
+const struct policy policy_none = {.name = "none", .id = 0};
+const struct policy policy_ticks = {.name = "ticks", .id = 1, .ticks = true};
+
+/* *counter += n, without touching flags. */
+static void emit_add(struct emitter *e, int counter, int n) {
+    if (!n) return;
+    emit_store_tb(e, RCX, TB_S0);
+    emit_load_tb(e, RCX, counter);
+    emit_lea(e, RCX, RCX, n);
+    emit_store_tb(e, RCX, counter);
+    emit_load_tb(e, RCX, TB_S0);
+}
+
+static void count_insn(struct emitter *e, const struct insn *in, struct liveness live) {
+    emit_add(e, TB_COUNT_INSNS, 1);
+    emit_add(e, TB_COUNT_LOADS, (in->load_size != 0) + (in->pop_size != 0));
+    emit_add(e, TB_COUNT_STORES, (in->store_size != 0) + (in->push_size != 0));
+}
+
+static void count_report(struct tblock *t) {
+    say("counts: %lu instructions, %lu loads, %lu stores", t->count_insns, t->count_loads, t->count_stores);
+}
+
+const struct policy policy_count = {.name = "count", .id = 2, .before_insn = count_insn, .thread_end = count_report};

@@ -1,0 +1,102 @@
+/* Thread block: what gs points to while a thread runs under Reprise.
+ * The part named in TBLOCK_OFFSETS is known to assembly and to translated code. */
+#ifndef REPRISE_TBLOCK_H
+#define REPRISE_TBLOCK_H
+
+/* Offsets, written once. gpr is in hardware order: rax rcx rdx rbx rsp rbp rsi rdi r8..r15. */
+#define TB_SELF 0
+#define TB_GPR 8
+#define TB_PC 136
+#define TB_RFLAGS 144
+#define TB_S0 152
+#define TB_S1 160
+#define TB_S2 168
+#define TB_S3 176
+#define TB_RT_SP 184
+#define TB_HOST_PC 192
+#define TB_EXIT_INDEX 200
+#define TB_EXIT_REGION 208
+#define TB_FN_EXIT 216
+#define TB_FN_RET_MISS 224
+#define TB_FN_JMP_MISS 232
+#define TB_FN_CALL_MISS 240
+#define TB_FN_SYSCALL 248
+#define TB_FN_SPECIAL 256
+#define TB_TICKS 264
+#define TB_PENDING 272
+#define TB_COUNT_INSNS 280
+#define TB_COUNT_LOADS 288
+#define TB_COUNT_STORES 296
+#define TB_FN_SAFEPOINT 304
+#define TB_FN_CALL_FAIL 312
+
+#define TBLOCK_OFFSETS(X)                                                                          \
+    X(self, TB_SELF)                                                                               \
+    X(gpr, TB_GPR)                                                                                 \
+    X(pc, TB_PC)                                                                                   \
+    X(rflags, TB_RFLAGS)                                                                           \
+    X(s0, TB_S0)                                                                                   \
+    X(s1, TB_S1)                                                                                   \
+    X(s2, TB_S2)                                                                                   \
+    X(s3, TB_S3)                                                                                   \
+    X(rt_sp, TB_RT_SP)                                                                             \
+    X(host_pc, TB_HOST_PC)                                                                         \
+    X(exit_index, TB_EXIT_INDEX)                                                                   \
+    X(exit_region, TB_EXIT_REGION)                                                                 \
+    X(fn_exit, TB_FN_EXIT)                                                                         \
+    X(fn_ret_miss, TB_FN_RET_MISS)                                                                 \
+    X(fn_jmp_miss, TB_FN_JMP_MISS)                                                                 \
+    X(fn_call_miss, TB_FN_CALL_MISS)                                                               \
+    X(fn_syscall, TB_FN_SYSCALL)                                                                   \
+    X(fn_special, TB_FN_SPECIAL)                                                                   \
+    X(ticks, TB_TICKS)                                                                             \
+    X(pending, TB_PENDING)                                                                         \
+    X(count_insns, TB_COUNT_INSNS)                                                                 \
+    X(count_loads, TB_COUNT_LOADS)                                                                 \
+    X(count_stores, TB_COUNT_STORES)                                                               \
+    X(fn_safepoint, TB_FN_SAFEPOINT)                                                               \
+    X(fn_call_fail, TB_FN_CALL_FAIL)
+
+#ifndef __ASSEMBLER__
+
+#include "inproc/types.h"
+
+enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
+
+struct region;
+struct thread; /* the sphere's view of this thread */
+
+struct tblock {
+    struct tblock *self;
+    uint64_t gpr[16]; /* guest registers while the thread is out of the cache */
+    gaddr pc;         /* guest pc, likewise */
+    uint64_t rflags;
+    uint64_t s0; /* guest rcx inside return and indirect branch sequences */
+    uint64_t s1; /* target of an indirect jump or call */
+    uint64_t s2, s3;
+    uint64_t rt_sp;   /* top of this thread's runtime stack */
+    uint64_t host_pc; /* where to enter the cache */
+    uint64_t exit_index;
+    struct region *exit_region;
+    uint64_t fn_exit, fn_ret_miss, fn_jmp_miss, fn_call_miss, fn_syscall, fn_special;
+    int64_t ticks;
+    uint64_t pending; /* a signal or request waits for the next safepoint */
+    uint64_t count_insns, count_loads, count_stores;
+    uint64_t fn_safepoint, fn_call_fail;
+    /* from here on: C only */
+    struct thread *thread;
+    uint64_t guest_gs; /* gs base as the program set it */
+    uint64_t epoch; /* last cache epoch this thread has seen at a safepoint */
+};
+
+#define TBLOCK_CHECK(field, off) _Static_assert(offsetof(struct tblock, field) == (off), #field);
+TBLOCK_OFFSETS(TBLOCK_CHECK)
+
+static inline struct tblock *tblock_self(void) {
+    struct tblock *t;
+    __asm__("mov %%gs:0, %0" : "=r"(t));
+    return t;
+}
+
+#endif
+#endif

@@ -1,0 +1,535 @@
+/* Translation: guest instructions -> a block in the code cache.
+ *
+ * A block is a straight run of guest code: it goes on behind conditional branches and calls and ends at an unconditional
+ * transfer, at code that is translated already, or at a limit. Between any two guest instructions all guest registers,
+ * flags and memory are in place; only inside the sequence of one instruction may rcx or a scratch register be away.
+ *
+ * How control moves (K = guest address of the destination, site = host code behind a translated call):
+ *
+ *   call f        push $K; call f.entry[CALL]; site: ...
+ *   entry[CALL]   lea 8(%rsp),%rsp; movq $0,-8(%rsp)        the host's return address is dropped: it only fed the
+ *                                                           return predictor
+ *   ret           mov %rcx,%gs:s0; movzwl (%rsp),%ecx; push TABLE_RET(,%rcx,8); ret
+ *   site          pop %rcx; lea -K(%rcx),%rcx; jrcxz 1f; jmp ret_fail; 1: movq $0,-16(%rsp); mov %gs:s0,%rcx
+ *   jmp *x        mov %rcx,%gs:s0; mov x,%rcx; mov %rcx,%gs:s1; movzwl %cx,%ecx; jmp *TABLE_JMP(,%rcx,8)
+ *   entry[JMP_IND]   mov %gs:s1,%rcx; lea -K(%rcx),%rcx; jrcxz 1f; jmp jmp_fail; 1: mov %gs:s0,%rcx
+ *   call *x       as jmp *x, with push $K in front of call *TABLE_CALL(,%rcx,8); site
+ *   entry[CALL_IND]  entry[CALL] then entry[JMP_IND]
+ *
+ * Nothing here touches flags: whoever is reached by mistake (two targets share a table slot) must leave no trace. The stack
+ * slots that held host addresses are zeroed, so that what a program finds below its stack pointer does not depend on us. */
+#include "engine/engine.h"
+#include "inproc/fmt.h"
+#include "inproc/layout.h"
+#include "inproc/str.h"
+
+#define MAX_INSNS 64
+#define MAX_EXITS (MAX_INSNS + 2)
+#define MAX_CONTINUES 5 /* conditional branches and calls that a block goes on behind */
+
+int trace_level;
+
+struct pending_exit {
+    gaddr target;
+    uint8_t *rel32;
+    enum entry_kind kind;
+};
+
+struct pending_literal {
+    uint8_t *rel32;
+    uint64_t value;
+};
+
+struct build {
+    struct emitter e;
+    struct region *r;
+    int n;
+    gaddr end;            /* guest address behind the last instruction */
+    struct block *known_call; /* the block runs into a call that this one holds */
+    bool falls_out;       /* the last instruction may go on at `end` */
+    int n_exits, n_literals, n_sites;
+    struct insn insn[MAX_INSNS];
+    struct insn_map map[MAX_INSNS];
+    struct liveness live[MAX_INSNS + 1]; /* before each instruction */
+    struct pending_exit exits[MAX_EXITS];
+    struct pending_literal literals[MAX_INSNS];
+    struct {
+        gaddr call_pc, ret_pc;
+        struct site site;
+    } sites[MAX_INSNS];
+};
+
+static bool fits32(uint64_t v) { return (int64_t)v == (int32_t)v; }
+
+/* ---- gathering ---- */
+
+static bool ends_block(const struct insn *in) {
+    switch (in->cls) {
+    case INSN_JMP:
+    case INSN_JMP_IND:
+    case INSN_RET:
+    case INSN_SYSCALL:
+    case INSN_INT:
+    case INSN_FAR:
+    case INSN_XBEGIN:
+    case INSN_GSBASE:
+    case INSN_GS_MEM:
+    case INSN_SEGREG:
+    case INSN_POPF: return true;
+    default: return false;
+    }
+}
+
+static bool goes_on_behind(const struct insn *in) {
+    return in->cls == INSN_JCC || in->cls == INSN_CALL || in->cls == INSN_CALL_IND || in->cls == INSN_LOOP;
+}
+
+static bool gather(struct build *b, gaddr pc, int limit) {
+    struct code_range code;
+    if (!engine_host.code_at(pc, &code)) return false;
+    int continues = 0;
+    gaddr at = pc;
+    b->falls_out = true;
+    for (b->n = 0; b->n < limit; b->n++) {
+        struct insn *in = &b->insn[b->n];
+        if (b->n > 0) {
+            if (cache_find(at)) break;
+            if (PAGE_DOWN(at) > PAGE_DOWN(pc) + PAGE_SIZE) break; /* at most two pages: see struct block */
+            if (at >= code.end && !engine_host.code_at(at, &code)) break;
+        }
+        if (!decode_insn(in, (const uint8_t *)at, code.end - at, at)) {
+            /* it may go on in the next mapping */
+            struct code_range more;
+            if (code.end - at >= INSN_MAX_LEN || !engine_host.code_at(code.end, &more) ||
+                !decode_insn(in, (const uint8_t *)at, more.end - at, at)) {
+                in->cls = INSN_INVALID;
+                in->pc = at;
+                in->len = 1;
+            }
+        }
+        if (in->cls == INSN_INVALID && b->n > 0) break;
+        if (b->n > 0 && PAGE_DOWN(at + in->len - 1) > PAGE_DOWN(pc) + PAGE_SIZE) break;
+        if (b->n > 0 && (in->cls == INSN_CALL || in->cls == INSN_CALL_IND)) {
+            b->known_call = cache_find_call(at);
+            if (b->known_call) break;
+        }
+        at += in->len;
+        if (in->cls == INSN_INVALID || ends_block(in)) {
+            b->n++;
+            b->falls_out = false;
+            break;
+        }
+        if (goes_on_behind(in) && ++continues > MAX_CONTINUES) {
+            b->n++;
+            break;
+        }
+    }
+    b->end = at;
+    return true;
+}
+
+static void find_liveness(struct build *b) {
+    struct liveness live = {0xffff, FLAGS_ARITH};
+    b->live[b->n] = live;
+    for (int i = b->n - 1; i >= 0; i--) {
+        const struct insn *in = &b->insn[i];
+        if (in->cls != INSN_PLAIN) { /* what the other side needs is unknown */
+            live = (struct liveness){0xffff, FLAGS_ARITH};
+        } else {
+            live.regs = (uint16_t)((live.regs & ~in->gpr_kill) | in->gpr_read);
+            live.flags = (uint8_t)((live.flags & ~in->flags_kill) | in->flags_read);
+        }
+        b->live[i] = live;
+    }
+}
+
+/* ---- pieces ---- */
+
+static void add_exit(struct build *b, uint8_t *rel32, gaddr target, enum entry_kind kind) {
+    b->exits[b->n_exits++] = (struct pending_exit){target, rel32, kind};
+}
+
+/* rcx holds an address: leaves 0 there if it is K, clobbers nothing else. */
+static void emit_minus_pc(struct emitter *e, gaddr k) {
+    if (fits32(k) && fits32(0 - k)) {
+        emit_lea(e, RCX, RCX, (int32_t)(0 - k));
+        return;
+    }
+    emit_store_tb(e, RDX, TB_S2);
+    emit_mov_reg_imm(e, RDX, 0 - k);
+    emit_lea_sum(e, RCX, RCX, RDX);
+    emit_load_tb(e, RDX, TB_S2);
+}
+
+static void emit_drop_host_word(struct emitter *e, bool zero) {
+    emit_lea(e, RSP, RSP, 8);
+    if (zero) emit_zero_stack(e, -8);
+}
+
+/* Verifies the target of an indirect transfer in front of a block. */
+static void emit_verify_target(struct emitter *e, gaddr k, uint8_t *fail, bool rcx_live) {
+    emit_load_tb(e, RCX, TB_S1);
+    emit_minus_pc(e, k);
+    uint8_t *ok = emit_jrcxz(e);
+    emit_jmp(e, fail);
+    emit_land_short(e, ok);
+    if (rcx_live) emit_load_tb(e, RCX, TB_S0);
+}
+
+static void emit_entry(struct emitter *e, const struct region *r, gaddr pc, enum entry_kind kind, bool pushes_first,
+                       bool rcx_live) {
+    if (kind == ENTRY_CALL || kind == ENTRY_CALL_IND) emit_drop_host_word(e, kind == ENTRY_CALL_IND || !pushes_first);
+    if (kind == ENTRY_JMP_IND) emit_verify_target(e, pc, r->tramp_jmp_fail, rcx_live);
+    if (kind == ENTRY_CALL_IND) emit_verify_target(e, pc, r->tramp_call_fail, rcx_live);
+}
+
+/* Behind a call: the place a return lands on. */
+static void emit_site(struct emitter *e, const struct region *r, gaddr k, bool rcx_live) {
+    emit_pop_reg(e, RCX);
+    emit_minus_pc(e, k);
+    uint8_t *ok = emit_jrcxz(e);
+    emit_jmp(e, r->tramp_ret_fail);
+    emit_land_short(e, ok);
+    emit_zero_stack(e, -16);
+    if (rcx_live) emit_load_tb(e, RCX, TB_S0);
+}
+
+static void emit_push_pc(struct build *b, gaddr k) {
+    if (fits32(k)) {
+        emit_push_imm32(&b->e, (int32_t)k);
+        return;
+    }
+    b->literals[b->n_literals++] = (struct pending_literal){emit_push_rip(&b->e), k};
+}
+
+static void emit_special_exit(struct emitter *e, gaddr pc, int fn, int what) {
+    emit_store_tb_u64(e, TB_PC, pc);
+    if (what >= 0) emit_store_tb_imm32(e, TB_EXIT_INDEX, (uint32_t)what);
+    emit_jmp_tb(e, fn);
+}
+
+static int pick_scratch(const struct insn *in) {
+    static const uint8_t low[] = {RCX, RDX, RSI, RDI, RAX, RBX};
+    for (size_t i = 0; i < sizeof low; i++)
+        if (!((in->gpr_read | in->gpr_write) & REG_BIT(low[i]))) return low[i];
+    return -1;
+}
+
+/* ---- ticks ---- */
+
+/* Counts one tick in front of `in` and leaves the cache there when the budget is used up. */
+static void emit_tick(struct build *b, gaddr pc, uint8_t flags_live) {
+    struct emitter *e = &b->e;
+    if (flags_live) {
+        emit_store_tb(e, RAX, TB_S3);
+        emit_save_flags_rax(e);
+    }
+    emit_sub_tb_1(e, TB_TICKS);
+    uint8_t *go_on = emit_jcc_short(e, 9 /* ns */);
+    if (flags_live) {
+        emit_restore_flags_rax(e);
+        emit_load_tb(e, RAX, TB_S3);
+    }
+    emit_special_exit(e, pc, TB_FN_SAFEPOINT, -1);
+    emit_land_short(e, go_on);
+    if (flags_live) {
+        emit_restore_flags_rax(e);
+        emit_load_tb(e, RAX, TB_S3);
+    }
+}
+
+static bool ticks_at(const struct insn *in) {
+    if (!the_policy->ticks) return false;
+    switch (in->cls) {
+    case INSN_JMP:
+    case INSN_JCC:
+    case INSN_LOOP: return in->target <= in->pc;
+    case INSN_CALL:
+    case INSN_CALL_IND:
+    case INSN_JMP_IND:
+    case INSN_RET: return true;
+    default: return false;
+    }
+}
+
+/* ---- one instruction ---- */
+
+static void emit_plain(struct build *b, int i, const uint8_t *bytes) {
+    const struct insn *in = &b->insn[i];
+    uint8_t *start = b->e.p;
+    if (emit_copy(&b->e, in, bytes)) return;
+    b->e.p = start;
+    int s = pick_scratch(in);
+    CHECK(s >= 0);
+    b->map[i].spill = SPILL_SCRATCH;
+    b->map[i].scratch = (uint8_t)s;
+    emit_store_tb(&b->e, s, TB_S2);
+    emit_mov_reg_imm(&b->e, s, in->target);
+    emit_copy_via(&b->e, in, bytes, s);
+    emit_load_tb(&b->e, s, TB_S2);
+}
+
+/* rcx and s1 = target of an indirect transfer, then rcx = table index. */
+static void emit_target_to_index(struct build *b, const struct insn *in, const uint8_t *bytes) {
+    struct emitter *e = &b->e;
+    emit_store_tb(e, RCX, TB_S0);
+    uint8_t *start = e->p;
+    if (!emit_load_operand(e, in, bytes, RCX)) {
+        e->p = start;
+        emit_mov_reg_imm(e, RCX, in->target);
+        emit_load_reg_reg(e, RCX, RCX);
+    }
+    emit_store_tb(e, RCX, TB_S1);
+    emit_movzx16_reg(e, RCX, RCX);
+}
+
+static void emit_after_call(struct build *b, int i) {
+    const struct insn *in = &b->insn[i];
+    gaddr next = in->pc + in->len;
+    bool rcx_live = i + 1 >= b->n || (b->live[i + 1].regs & REG_BIT(RCX));
+    b->sites[b->n_sites].call_pc = in->pc;
+    b->sites[b->n_sites].ret_pc = next;
+    b->sites[b->n_sites].site.host = b->e.p;
+    emit_site(&b->e, b->r, next, rcx_live);
+    b->sites[b->n_sites++].site.cont = b->e.p;
+}
+
+static void emit_insn(struct build *b, int i) {
+    const struct insn *in = &b->insn[i];
+    const uint8_t *bytes = (const uint8_t *)in->pc;
+    struct emitter *e = &b->e;
+    gaddr next = in->pc + in->len;
+    if (the_policy->before_insn) the_policy->before_insn(e, in, b->live[i]);
+    bool tick = ticks_at(in);
+    if (tick && in->cls != INSN_JCC && in->cls != INSN_LOOP) emit_tick(b, in->pc, b->live[i].flags);
+
+    switch (in->cls) {
+    case INSN_JMP: add_exit(b, emit_jmp(e, NULL), in->target, ENTRY_PLAIN); break;
+    case INSN_JCC:
+        if (tick) {
+            uint8_t *skip = emit_jcc_short(e, in->cc ^ 1);
+            emit_tick(b, in->pc, FLAGS_ARITH);
+            add_exit(b, emit_jmp(e, NULL), in->target, ENTRY_PLAIN);
+            emit_land_short(e, skip);
+        } else {
+            add_exit(b, emit_jcc(e, in->cc, NULL), in->target, ENTRY_PLAIN);
+        }
+        break;
+    case INSN_LOOP: {
+        uint8_t *taken = emit_copy_loop(e, in, bytes);
+        uint8_t *skip = emit_jmp_short(e);
+        emit_land_short(e, taken);
+        if (tick) emit_tick(b, in->target, FLAGS_ARITH); /* the count is changed already: the safepoint is behind the jump */
+        add_exit(b, emit_jmp(e, NULL), in->target, ENTRY_PLAIN);
+        emit_land_short(e, skip);
+        break;
+    }
+    case INSN_CALL:
+        emit_push_pc(b, next);
+        if (in->target == next) break; /* call to the next instruction: only a way to read the pc */
+        b->map[i].spill = SPILL_CALL;
+        add_exit(b, emit_call(e, NULL), in->target, ENTRY_CALL);
+        emit_after_call(b, i);
+        break;
+    case INSN_CALL_IND:
+        b->map[i].spill = SPILL_CALL_IND;
+        emit_target_to_index(b, in, bytes);
+        emit_push_pc(b, next);
+        emit_call_table(e, TABLE_CALL, RCX);
+        emit_after_call(b, i);
+        break;
+    case INSN_JMP_IND:
+        b->map[i].spill = SPILL_RCX;
+        emit_target_to_index(b, in, bytes);
+        emit_jmp_table(e, TABLE_JMP, RCX);
+        break;
+    case INSN_RET:
+        if (in->imm) {
+            b->map[i].spill = SPILL_RCX;
+            emit_store_tb(e, RCX, TB_S0);
+            emit_pop_reg(e, RCX);
+            emit_store_tb(e, RCX, TB_S1);
+            emit_movzx16_reg(e, RCX, RCX);
+            emit_lea(e, RSP, RSP, (int32_t)(uint16_t)in->imm);
+            emit_jmp_table(e, TABLE_JMP, RCX);
+            break;
+        }
+        b->map[i].spill = SPILL_RET;
+        emit_store_tb(e, RCX, TB_S0);
+        emit_movzx16_stack(e, RCX);
+        emit_push_table(e, TABLE_RET, RCX);
+        emit_ret(e);
+        break;
+    case INSN_SYSCALL: emit_special_exit(e, next, TB_FN_SYSCALL, -1); break;
+    case INSN_INT: emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_INT); break;
+    case INSN_FAR: emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_FAR); break;
+    case INSN_XBEGIN: emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_XBEGIN); break;
+    case INSN_GSBASE: emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_GSBASE); break;
+    case INSN_GS_MEM: emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_GS_MEM); break;
+    case INSN_SEGREG: emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_SEGREG); break;
+    case INSN_INVALID: emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_INVALID); break;
+    case INSN_POPF:
+        emit_plain(b, i, bytes);
+        add_exit(b, emit_jmp(e, NULL), next, ENTRY_PLAIN);
+        break;
+    default: emit_plain(b, i, bytes);
+    }
+}
+
+/* ---- blocks ---- */
+
+static uint8_t *host_of(const struct build *b, const uint8_t *host, gaddr pc) {
+    for (int i = 0; i < b->n; i++)
+        if (b->insn[i].pc == pc) return (uint8_t *)host + b->map[i].host_off;
+    return NULL;
+}
+
+static bool finish_exits(struct build *b, struct block *blk) {
+    struct exit *x = blk->exits;
+    for (int i = 0; i < b->n_exits; i++) {
+        struct pending_exit *p = &b->exits[i];
+        uint8_t *inside = p->kind == ENTRY_PLAIN ? host_of(b, blk->host, p->target) : NULL;
+        if (inside) {
+            emit_set_rel32(p->rel32, inside);
+            continue;
+        }
+        uint8_t *stub = b->e.p;
+        emit_store_tb_imm32(&b->e, TB_EXIT_INDEX, (uint32_t)((uint8_t *)x - b->r->base));
+        emit_jmp(&b->e, b->r->tramp_exit);
+        if (b->e.full) return false;
+        emit_set_rel32(p->rel32, stub);
+        *x++ = (struct exit){.target = p->target, .rel32 = p->rel32, .stub = stub, .from = blk, .kind = (uint8_t)p->kind};
+    }
+    blk->n_exits = (uint16_t)(x - blk->exits);
+    for (int i = 0; i < b->n_literals; i++) {
+        emit_nops(&b->e, -(uintptr_t)b->e.p & 7);
+        if (b->e.end - b->e.p < 8) return false;
+        emit_set_rel32(b->literals[i].rel32, b->e.p);
+        emit_bytes(&b->e, &b->literals[i].value, 8);
+    }
+    return !b->e.full;
+}
+
+static uint64_t hash_bytes(const uint8_t *p, size_t n) {
+    uint64_t h = 0xcbf29ce484222325ull;
+    for (size_t i = 0; i < n; i++) h = (h ^ p[i]) * 0x100000001b3ull;
+    return h;
+}
+
+static bool first_is_push(const struct build *b) {
+    int i = 0;
+    static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    if (b->n > 1 && b->insn[0].len == 4 && memcmp((void *)b->insn[0].pc, endbr64, 4) == 0) i = 1;
+    const struct insn *in = &b->insn[i];
+    return in->cls == INSN_PLAIN && in->push_size == 8 && in->opcode >= 0x50 && in->opcode <= 0x57 && in->len <= 2;
+}
+
+static void emit_body(struct build *b, uint8_t *host) {
+    for (int i = 0; i < b->n; i++) {
+        b->map[i].host_off = (uint16_t)(b->e.p - host);
+        b->map[i].guest_off = (uint16_t)(b->insn[i].pc - b->insn[0].pc);
+        emit_insn(b, i);
+    }
+}
+
+static struct block *build_block(struct build *b, gaddr pc, enum entry_kind reason) {
+    struct region *r = b->r;
+    uint8_t *meta_mark = r->meta_next;
+    struct block *blk = cache_meta(r, sizeof *blk);
+    struct insn_map *map = blk ? cache_meta(r, sizeof *map * (size_t)b->n) : NULL;
+    if (!map) return NULL;
+    memset(blk, 0, sizeof *blk);
+    b->e = (struct emitter){(uint8_t *)(((uintptr_t)r->code_next + 15) & ~15ull), r->meta_next - sizeof(struct exit) * MAX_EXITS, false};
+    emit_nops(&b->e, 0);
+    bool rcx_live = b->live[0].regs & REG_BIT(RCX);
+    blk->pushes_first = first_is_push(b);
+    uint8_t *prefix = b->e.p;
+    if (reason != ENTRY_PLAIN) emit_entry(&b->e, r, pc, reason, blk->pushes_first, rcx_live);
+    blk->pc = pc;
+    blk->end = b->end;
+    blk->host = b->e.p;
+    blk->entry[reason] = prefix;
+    blk->entry[ENTRY_PLAIN] = blk->host;
+    blk->rcx_live = rcx_live;
+    emit_body(b, blk->host);
+    if (b->falls_out)
+        add_exit(b, emit_jmp(&b->e, NULL), b->end, ENTRY_PLAIN);
+    blk->host_len = (uint32_t)(b->e.p - blk->host);
+    blk->n_insns = (uint16_t)b->n;
+    blk->map = map;
+    memcpy(map, b->map, sizeof *map * (size_t)b->n);
+    blk->code_hash = hash_bytes((const uint8_t *)pc, b->end - pc);
+    blk->exits = cache_meta(r, sizeof(struct exit) * (size_t)b->n_exits);
+    if (b->e.full || !blk->exits || !finish_exits(b, blk)) {
+        r->meta_next = meta_mark;
+        return NULL;
+    }
+    return blk;
+}
+
+static void trace_block(const struct build *b, const struct block *blk) {
+    say("block %lu: guest %lx-%lx host %lx+%x, %d instructions", cache_stats.blocks, blk->pc, blk->end, (uint64_t)blk->host,
+        blk->host_len, b->n);
+    if (trace_level < 2) return;
+    for (int i = 0; i < b->n; i++) {
+        char line[128];
+        size_t at = 0;
+        for (int k = 0; k < b->insn[i].len; k++)
+            at += fmt_into(line + at, sizeof line - at, "%02x ", ((uint8_t *)b->insn[i].pc)[k]);
+        say("  %lx  %s class %d -> %x", b->insn[i].pc, line, b->insn[i].cls, b->map[i].host_off);
+    }
+}
+
+/* Called with cache_lock held. */
+struct block *translate(gaddr pc, enum entry_kind reason) {
+    struct build b; /* about 10 KB: runtime stacks are sized for it */
+    b.n_exits = b.n_literals = b.n_sites = 0;
+    b.known_call = NULL;
+    memset(b.map, 0, sizeof b.map);
+    if (!gather(&b, pc, MAX_INSNS)) return NULL;
+    find_liveness(&b);
+    b.r = cache_region_for(pc);
+    if (!b.r) die("the code cache has no room (guest code at %lx)", pc);
+    struct block *blk = build_block(&b, pc, reason);
+    CHECK(blk);
+    for (int i = 0; i < b.n_sites; i++) {
+        cache_add_call(b.sites[i].call_pc, blk);
+        cache_add_site(b.sites[i].ret_pc, b.sites[i].site);
+    }
+    if (unlikely(trace_level)) trace_block(&b, blk);
+    cache_commit(b.r, blk, b.e.p);
+    for (int i = 0; i < blk->n_exits; i++) {
+        struct exit *x = &blk->exits[i];
+        struct block *to = cache_find(x->target);
+        if (b.known_call && x->target == b.end && x->kind == ENTRY_PLAIN)
+            cache_link(x, b.known_call, cache_insn_host(b.known_call, b.end));
+        else if (to && to->entry[x->kind]) cache_link(x, to, to->entry[x->kind]);
+    }
+    return blk;
+}
+
+uint8_t *translate_entry(struct block *b, enum entry_kind kind) {
+    if (b->entry[kind]) return b->entry[kind];
+    struct region *r = cache_region_for(b->pc);
+    if (!r) return NULL;
+    struct emitter e = {r->code_next, r->meta_next, false};
+    uint8_t *at = e.p;
+    emit_entry(&e, r, b->pc, kind, b->pushes_first, b->rcx_live);
+    emit_jmp(&e, b->host);
+    r->code_next = e.p;
+    b->entry[kind] = at;
+    return at;
+}
+
+uint8_t *translate_ret_entry(struct block *b) {
+    struct region *r = cache_region_for(b->pc);
+    if (!r) return NULL;
+    struct emitter e = {r->code_next, r->meta_next, false};
+    uint8_t *at = e.p;
+    emit_site(&e, r, b->pc, b->rcx_live);
+    uint8_t *cont = e.p;
+    emit_jmp(&e, b->host);
+    r->code_next = e.p;
+    cache_add_site(b->pc, (struct site){at, cont});
+    return at;
+}

@@ -1,0 +1,57 @@
+/* Address map of every process that runs under Reprise.
+ *
+ * All ordinary code (programs, libraries) is placed in the low 2 GB together with the code cache. So a guest pc is a
+ * sign-extended 32-bit immediate (`push $pc`, `lea -pc(%rcx),%rcx`), every RIP-relative operand stays encodable, and the
+ * lookup tables are reachable with an absolute displacement. Code that the program maps elsewhere by itself gets a cache
+ * window near it and longer sequences. Reasons and alternatives: docs/architecture.md.
+ *
+ *   00400000-0fffffff  non-PIE programs at their own addresses
+ *   10000000-23ffffff  libraries, PIE programs, vDSO: a slot derived from the file's identity
+ *   24000000-4bffffff  kept translations: two bytes for each byte of the library area
+ *   4c000000-4c17ffff  lookup tables for returns, indirect jumps, indirect calls
+ *   4c400000-4fffffff  kept translations of non-PIE programs
+ *   50000000-57ffffff  code cache for everything else
+ *   58000000-7effffff  MAP_32BIT
+ *   1_00000000-        brk
+ *   7e80_00000000-7ed0_00000000  the program's mmap area, from the top down
+ *   7ef0_00000000-7eff_00000000  the runtime */
+#ifndef REPRISE_LAYOUT_H
+#define REPRISE_LAYOUT_H
+
+#define LAYOUT_LIB_BASE 0x10000000ul
+#define LAYOUT_LIB_END 0x24000000ul
+#define LAYOUT_KEPT_BASE 0x24000000ul
+#define LAYOUT_KEPT_SCALE 2
+#define LAYOUT_TABLES 0x4c000000ul
+#define LAYOUT_KEPT_LOW 0x4c400000ul
+#define LAYOUT_KEPT_LOW_END 0x50000000ul
+#define LAYOUT_CACHE 0x50000000ul
+#define LAYOUT_CACHE_END 0x58000000ul
+#define LAYOUT_LOW_MMAP 0x58000000ul
+#define LAYOUT_LOW_MMAP_END 0x7f000000ul
+#define LAYOUT_BRK 0x100000000ul
+#define LAYOUT_MMAP_BASE 0x7e8000000000ul
+#define LAYOUT_MMAP_TOP 0x7ed000000000ul
+#define LAYOUT_BIG_BASE 0x200000000000ul /* mappings of 16 GB and more, when free */
+#define LAYOUT_BIG_TOP 0x500000000000ul
+#define LAYOUT_RT 0x7ef000000000ul       /* image of the runtime */
+#define LAYOUT_RT_ARENA 0x7ef100000000ul /* its own memory, bump allocated */
+#define LAYOUT_RT_ARENA_END 0x7ef700000000ul
+#define LAYOUT_STUBS 0x7ef0f0000000ul    /* miss stubs: what empty table entries point to */
+#define LAYOUT_THREADS 0x7ef800000000ul  /* thread blocks, one slot each */
+#define LAYOUT_THREADS_END 0x7eff00000000ul
+#define LAYOUT_THREAD_SLOT 0x100000ul
+#define LAYOUT_GUEST_END 0x7ffffffff000ul
+
+/* Lookup tables: 65,536 host addresses each, indexed by the low 16 bits of a guest pc. */
+#define TABLE_ENTRIES 65536ul
+#define TABLE_RET LAYOUT_TABLES
+#define TABLE_JMP (LAYOUT_TABLES + 8 * TABLE_ENTRIES)
+#define TABLE_CALL (LAYOUT_TABLES + 16 * TABLE_ENTRIES)
+#define TABLES_SIZE (24 * TABLE_ENTRIES)
+
+#define STUB_RET (LAYOUT_STUBS + 0)
+#define STUB_JMP (LAYOUT_STUBS + 64)
+#define STUB_CALL (LAYOUT_STUBS + 128)
+
+#endif

@@ -1,0 +1,435 @@
+#include "sphere/aspace.h"
+
+#include <asm/stat.h>
+#include <linux/mman.h>
+
+#include "engine/cache.h"
+#include "inproc/arena.h"
+#include "inproc/fmt.h"
+#include "inproc/layout.h"
+#include "inproc/lock.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+#include "sphere/code_watch.h"
+
+#define MAX_MAPPINGS 1000000
+#define FILE_SLOT_ALIGN 0x40000ul /* library slots: room for kept translations even of small files */
+#define BIG_MAPPING (16ul << 30)
+
+struct aspace {
+    struct mapping *list; /* sorted by start, disjoint */
+    size_t n;
+    gaddr brk_start, brk_end; /* brk_end: what the program was told, not page aligned */
+    gaddr top_hint;           /* nothing free between here and LAYOUT_MMAP_TOP */
+    uint64_t seed;            /* where libraries go */
+};
+
+struct aspace the_aspace = {.top_hint = LAYOUT_MMAP_TOP};
+static struct aspace *const as = &the_aspace;
+
+/* What the kernel is told: the program's pages are never executed in place, and code must be readable. */
+int aspace_host_prot(int prot) {
+    if (prot & PROT_EXEC) prot |= PROT_READ;
+    return prot & ~PROT_EXEC;
+}
+
+/* ---- the list ---- */
+
+/* Index of the first mapping that ends above addr. */
+static size_t first_above(gaddr addr) {
+    size_t lo = 0, hi = as->n;
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (as->list[mid].end > addr)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    return lo;
+}
+
+static bool is_free(gaddr start, gaddr end) {
+    size_t i = first_above(start);
+    return i == as->n || as->list[i].start >= end;
+}
+
+static void list_insert(size_t i, const struct mapping *m) {
+    CHECK(as->n < MAX_MAPPINGS);
+    memmove(&as->list[i + 1], &as->list[i], (as->n - i) * sizeof *m);
+    as->list[i] = *m;
+    as->n++;
+}
+
+static void list_delete(size_t i) {
+    as->n--;
+    memmove(&as->list[i], &as->list[i + 1], (as->n - i) * sizeof *as->list);
+}
+
+/* Splits the mapping that contains addr in its middle, if any. */
+static void split_at(gaddr addr) {
+    size_t i = first_above(addr);
+    if (i == as->n || as->list[i].start >= addr) return;
+    struct mapping upper = as->list[i];
+    upper.offset += addr - upper.start;
+    upper.start = addr;
+    as->list[i].end = addr;
+    list_insert(i + 1, &upper);
+}
+
+static void list_carve(gaddr start, gaddr end) {
+    split_at(start);
+    split_at(end);
+    size_t i = first_above(start), k = i;
+    while (k < as->n && as->list[k].start < end) k++;
+    if (k == i) return;
+    memmove(&as->list[i], &as->list[k], (as->n - k) * sizeof *as->list);
+    as->n -= k - i;
+}
+
+static bool same_kind(const struct mapping *a, const struct mapping *b) {
+    return a->end == b->start && a->prot == b->prot && a->flags == b->flags && a->file.ino == b->file.ino &&
+           a->file.dev == b->file.dev && (a->file.ino == 0 || a->offset + (a->end - a->start) == b->offset) &&
+           strcmp(a->name, b->name) == 0 && a->name[0] == '\0';
+}
+
+static void merge_around(gaddr start, gaddr end) {
+    size_t i = first_above(start);
+    if (i > 0) i--;
+    while (i + 1 < as->n && as->list[i].start <= end) {
+        if (same_kind(&as->list[i], &as->list[i + 1])) {
+            as->list[i].end = as->list[i + 1].end;
+            list_delete(i + 1);
+        } else {
+            i++;
+        }
+    }
+}
+
+static void list_add(const struct mapping *m) {
+    list_carve(m->start, m->end);
+    list_insert(first_above(m->start), m);
+    merge_around(m->start, m->end);
+}
+
+/* ---- where things go ---- */
+
+static bool overlaps(gaddr start, gaddr end, gaddr lo, gaddr hi) { return start < hi && end > lo; }
+
+bool aspace_is_runtime(gaddr start, size_t len) {
+    gaddr end = start + len;
+    return overlaps(start, end, LAYOUT_KEPT_BASE, LAYOUT_CACHE_END) || overlaps(start, end, LAYOUT_RT, LAYOUT_THREADS_END);
+}
+
+static bool usable(gaddr start, size_t len) {
+    return start + len > start && start + len <= LAYOUT_GUEST_END && !aspace_is_runtime(start, len) &&
+           is_free(start, start + len);
+}
+
+static gaddr find_down(gaddr base, gaddr top, size_t len) {
+    gaddr hi = top;
+    size_t i = first_above(top - 1);
+    if (i < as->n && as->list[i].start < hi) hi = as->list[i].start;
+    for (;;) {
+        gaddr below = i > 0 ? as->list[i - 1].end : 0;
+        gaddr floor = MAX(below, base);
+        if (hi > floor && hi - floor >= len) return hi - len;
+        if (i == 0 || below <= base) return 0;
+        i--;
+        hi = as->list[i].start;
+    }
+}
+
+static uint64_t mix(uint64_t h, uint64_t v) {
+    h = (h ^ v) * 0x9e3779b97f4a7c15ull;
+    return h ^ h >> 29;
+}
+
+static bool identify(int fd, struct file_id *id) {
+    struct stat st;
+    if (fd < 0 || SYS(fstat, fd, &st) != 0) return false;
+    id->dev = st.st_dev;
+    id->ino = st.st_ino;
+    id->size = (uint64_t)st.st_size;
+    id->mtime_ns = st.st_mtime * 1000000000ull + st.st_mtime_nsec;
+    id->ctime_ns = st.st_ctime * 1000000000ull + st.st_ctime_nsec;
+    return (st.st_mode & 0170000) == 0100000;
+}
+
+/* A slot in the library area that depends on nothing but the file, as long as it is free. */
+static gaddr find_by_file(const struct file_id *id, size_t len) {
+    uint64_t h = mix(mix(mix(as->seed, id->dev), id->ino), id->mtime_ns);
+    uint64_t slots = (LAYOUT_LIB_END - LAYOUT_LIB_BASE) / FILE_SLOT_ALIGN;
+    size_t span = (len + FILE_SLOT_ALIGN - 1) & ~(FILE_SLOT_ALIGN - 1);
+    for (uint64_t k = 0; k < slots; k++) {
+        gaddr at = LAYOUT_LIB_BASE + ((h + k) % slots) * FILE_SLOT_ALIGN;
+        if (at + span <= LAYOUT_LIB_END && is_free(at, at + span)) return at;
+    }
+    return 0;
+}
+
+static gaddr pick(size_t len, int flags, const struct file_id *file) {
+    gaddr at;
+    if (flags & MAP_32BIT) {
+        at = find_down(LAYOUT_LOW_MMAP, LAYOUT_LOW_MMAP_END, len);
+        return at ? at : find_down(LAYOUT_LIB_BASE, LAYOUT_LIB_END, len);
+    }
+    if (file && len <= (256ul << 20) && (at = find_by_file(file, len))) return at;
+    if (len >= BIG_MAPPING && (at = find_down(LAYOUT_BIG_BASE, LAYOUT_BIG_TOP, len))) return at;
+    at = find_down(LAYOUT_MMAP_BASE, as->top_hint, len);
+    if (at) {
+        if (at + len == as->top_hint) as->top_hint = at;
+        return at;
+    }
+    at = find_down(LAYOUT_MMAP_BASE, LAYOUT_MMAP_TOP, len);
+    return at ? at : find_down(LAYOUT_BIG_BASE, LAYOUT_BIG_TOP, len);
+}
+
+gaddr aspace_place(size_t len, size_t align, int fd) {
+    struct file_id id = {0};
+    bool file = identify(fd, &id);
+    lock_take(&cache_lock);
+    gaddr at = pick(len + (align > FILE_SLOT_ALIGN ? align : 0), 0, file ? &id : NULL);
+    lock_drop(&cache_lock);
+    if (at && align > PAGE_SIZE) at = (at + align - 1) & ~(uint64_t)(align - 1);
+    return at;
+}
+
+/* ---- calls ---- */
+
+static void freed(gaddr start, gaddr end) {
+    if (end > as->top_hint && start < LAYOUT_MMAP_TOP) as->top_hint = MIN(end, LAYOUT_MMAP_TOP);
+}
+
+long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t offset) {
+    if (len == 0) return -EINVAL;
+    if (len > LAYOUT_GUEST_END) return -ENOMEM;
+    len = PAGE_UP(len);
+    struct file_id id = {0};
+    bool anonymous = flags & MAP_ANONYMOUS;
+    bool file = !anonymous && identify(fd, &id);
+    lock_take(&cache_lock);
+    bool fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
+    gaddr at = addr;
+    if (fixed) {
+        if (at & ~PAGE_MASK) return lock_drop(&cache_lock), -EINVAL;
+        if (at + len < at || at + len > LAYOUT_GUEST_END) return lock_drop(&cache_lock), -ENOMEM;
+        if (aspace_is_runtime(at, len)) return lock_drop(&cache_lock), -ENOMEM;
+        if ((flags & MAP_FIXED_NOREPLACE) && !is_free(at, at + len)) return lock_drop(&cache_lock), -EEXIST;
+    } else {
+        at = PAGE_DOWN(addr);
+        bool hint_ok = at >= 0x10000 && usable(at, len) && !((flags & MAP_32BIT) && at + len > 0x80000000ul);
+        if (!hint_ok) at = pick(len, flags, file && (flags & MAP_TYPE) == MAP_PRIVATE ? &id : NULL);
+        if (!at) return lock_drop(&cache_lock), -ENOMEM;
+    }
+    int host_flags = (flags & ~(MAP_FIXED_NOREPLACE | MAP_32BIT)) | MAP_FIXED;
+    if (fixed) code_watch_forget(at, at + len);
+    long got = SYS(mmap, at, len, aspace_host_prot(prot), host_flags, fd, offset);
+    if (!sys_failed(got)) {
+        struct mapping m = {.start = at, .end = at + len, .prot = (uint32_t)prot, .flags = (uint32_t)(flags & ~MAP_FIXED_NOREPLACE), .offset = offset};
+        if (!anonymous) m.file = id;
+        list_add(&m);
+    }
+    lock_drop(&cache_lock);
+    return got;
+}
+
+long aspace_munmap(gaddr addr, size_t len) {
+    if ((addr & ~PAGE_MASK) || len == 0 || addr + len < addr || addr + len > LAYOUT_GUEST_END) return -EINVAL;
+    len = PAGE_UP(len);
+    lock_take(&cache_lock);
+    /* only what is the program's: the runtime may lie in between */
+    code_watch_forget(addr, addr + len);
+    long ret = 0;
+    for (size_t i = first_above(addr); i < as->n && as->list[i].start < addr + len; i++) {
+        gaddr lo = MAX(as->list[i].start, addr), hi = MIN(as->list[i].end, addr + len);
+        ret = SYS(munmap, lo, hi - lo);
+        if (ret) break;
+    }
+    if (!ret) {
+        list_carve(addr, addr + len);
+        freed(addr, addr + len);
+    }
+    lock_drop(&cache_lock);
+    return ret;
+}
+
+long aspace_mprotect(gaddr addr, size_t len, int prot) {
+    if (addr & ~PAGE_MASK) return -EINVAL;
+    len = PAGE_UP(len);
+    if (len == 0) return 0;
+    if (addr + len < addr || aspace_is_runtime(addr, len)) return -ENOMEM;
+    lock_take(&cache_lock);
+    int keep = prot & (PROT_GROWSDOWN | PROT_GROWSUP);
+    code_watch_forget(addr, addr + len);
+    long ret = SYS(mprotect, addr, len, aspace_host_prot(prot & ~keep) | keep);
+    if (ret == 0) {
+        split_at(addr);
+        split_at(addr + len);
+        for (size_t i = first_above(addr); i < as->n && as->list[i].start < addr + len; i++)
+            as->list[i].prot = (uint32_t)(prot & ~keep);
+        merge_around(addr, addr + len);
+    }
+    lock_drop(&cache_lock);
+    return ret;
+}
+
+long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr new_addr) {
+    if ((old & ~PAGE_MASK) || new_len == 0) return -EINVAL;
+    old_len = PAGE_UP(old_len);
+    new_len = PAGE_UP(new_len);
+    lock_take(&cache_lock);
+    size_t i = first_above(old);
+    if (i == as->n || as->list[i].start > old) return lock_drop(&cache_lock), -EFAULT;
+    if (aspace_is_runtime(old, MAX(old_len, PAGE_SIZE))) return lock_drop(&cache_lock), -EFAULT;
+    struct mapping m = as->list[i];
+    m.offset += old - m.start;
+    code_watch_forget(old, old + MAX(old_len, PAGE_SIZE));
+    long got;
+    if (flags & MREMAP_FIXED) {
+        if ((new_addr & ~PAGE_MASK) || aspace_is_runtime(new_addr, new_len)) return lock_drop(&cache_lock), -EINVAL;
+        code_watch_forget(new_addr, new_addr + new_len);
+        got = SYS(mremap, old, old_len, new_len, flags, new_addr);
+    } else if (new_len <= old_len && old_len && !(flags & MREMAP_DONTUNMAP)) {
+        got = SYS(mremap, old, old_len, new_len, flags & ~MREMAP_MAYMOVE, 0);
+    } else {
+        bool room = old_len && !(flags & MREMAP_DONTUNMAP) && old + old_len == m.end && usable(old + old_len, new_len - old_len);
+        got = room ? SYS(mremap, old, old_len, new_len, 0, 0) : -ENOMEM;
+        if (sys_failed(got) && (flags & MREMAP_MAYMOVE)) {
+            gaddr at = pick(new_len, (int)m.flags & MAP_32BIT, NULL);
+            got = at ? SYS(mremap, old, old_len, new_len, flags | MREMAP_FIXED, at) : -ENOMEM;
+        }
+    }
+    if (!sys_failed(got)) {
+        if (old_len && !(flags & MREMAP_DONTUNMAP)) {
+            list_carve(old, old + old_len);
+            freed(old, old + old_len);
+        }
+        m.start = (gaddr)got;
+        m.end = m.start + new_len;
+        list_add(&m);
+    }
+    lock_drop(&cache_lock);
+    return got;
+}
+
+long aspace_shmat(int id, gaddr addr, int flags) {
+    struct { uint64_t w[16]; } ds; /* struct shmid64_ds: shm_segsz is the first word behind ipc64_perm (48 bytes) */
+    long ret = SYS(shmctl, id, 2 /* IPC_STAT */, &ds);
+    if (ret < 0) return ret;
+    size_t len = PAGE_UP(ds.w[6]);
+    lock_take(&cache_lock);
+    if (addr && (flags & 020000 /* SHM_RND */)) addr = PAGE_DOWN(addr);
+    bool remap = flags & 040000; /* SHM_REMAP */
+    if (!addr)
+        addr = pick(len, 0, NULL);
+    else if (aspace_is_runtime(addr, len) || (!remap && !is_free(addr, addr + len)))
+        return lock_drop(&cache_lock), -EINVAL;
+    if (remap) code_watch_forget(addr, addr + len);
+    long got = SYS(shmat, id, addr, flags & ~0100000 /* SHM_EXEC */);
+    if (!sys_failed(got)) {
+        struct mapping m = {.start = addr, .end = addr + len, .flags = MAP_SHARED};
+        m.prot = PROT_READ | (flags & 010000 ? 0 : PROT_WRITE) | (flags & 0100000 ? PROT_EXEC : 0);
+        m.file.ino = (uint64_t)id + 1;
+        fmt_into(m.name, sizeof m.name, "/SYSV");
+        list_add(&m);
+    }
+    lock_drop(&cache_lock);
+    return got;
+}
+
+long aspace_shmdt(gaddr addr) {
+    lock_take(&cache_lock);
+    size_t i = first_above(addr);
+    long ret = -EINVAL;
+    if (i < as->n && as->list[i].start == addr) {
+        gaddr end = as->list[i].end;
+        code_watch_forget(addr, end);
+        ret = SYS(shmdt, addr);
+        if (ret == 0) {
+            list_carve(addr, end);
+            freed(addr, end);
+        }
+    }
+    lock_drop(&cache_lock);
+    return ret;
+}
+
+/* ---- brk ---- */
+
+void aspace_set_brk(gaddr start) {
+    as->brk_start = as->brk_end = PAGE_UP(start) >= LAYOUT_BRK ? PAGE_UP(start) : LAYOUT_BRK + (mix(as->seed, 7) % 4096) * PAGE_SIZE;
+}
+
+gaddr aspace_brk(gaddr wanted) {
+    lock_take(&cache_lock);
+    gaddr now = PAGE_UP(as->brk_end), then = PAGE_UP(wanted);
+    if (wanted < as->brk_start) {
+        lock_drop(&cache_lock);
+        return as->brk_end;
+    }
+    if (then > now) {
+        uint64_t limit[2];
+        if (SYS(prlimit64, 0, 2 /* RLIMIT_DATA */, 0, limit) == 0 && wanted - as->brk_start > limit[0]) goto out;
+        if (!usable(now, then - now)) goto out;
+        long got = SYS(mmap, now, then - now, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        if (sys_failed(got)) goto out;
+        list_carve(as->brk_start, now);
+        struct mapping m = {.start = as->brk_start, .end = then, .prot = PROT_READ | PROT_WRITE, .flags = MAP_PRIVATE | MAP_ANONYMOUS, .name = "[heap]"};
+        list_add(&m);
+    } else if (then < now) {
+        code_watch_forget(then, now);
+        SYS(munmap, then, now - then);
+        list_carve(then, now);
+    }
+    as->brk_end = wanted;
+out:
+    lock_drop(&cache_lock);
+    return as->brk_end;
+}
+
+/* ---- questions ---- */
+
+const struct mapping *aspace_peek(gaddr addr) {
+    size_t i = first_above(addr);
+    return i < as->n && as->list[i].start <= addr ? &as->list[i] : NULL;
+}
+
+bool aspace_find(gaddr addr, struct mapping *out) {
+    lock_take(&cache_lock);
+    const struct mapping *m = aspace_peek(addr);
+    if (m) *out = *m;
+    lock_drop(&cache_lock);
+    return m != NULL;
+}
+
+bool aspace_nth(size_t i, struct mapping *out) {
+    lock_take(&cache_lock);
+    bool found = i < as->n;
+    if (found) *out = as->list[i];
+    lock_drop(&cache_lock);
+    return found;
+}
+
+void aspace_name(gaddr addr, const char *name) {
+    lock_take(&cache_lock);
+    size_t i = first_above(addr);
+    if (i < as->n && as->list[i].start <= addr) fmt_into(as->list[i].name, sizeof as->list[i].name, "%s", name);
+    lock_drop(&cache_lock);
+}
+
+void aspace_adopt(gaddr start, size_t len, int prot, const char *name) {
+    struct mapping m = {.start = start, .end = start + len, .prot = (uint32_t)prot, .flags = MAP_PRIVATE | MAP_ANONYMOUS};
+    fmt_into(m.name, sizeof m.name, "%s", name);
+    lock_take(&cache_lock);
+    list_add(&m);
+    lock_drop(&cache_lock);
+}
+
+bool aspace_may_place(gaddr at, size_t len) {
+    return usable(at, len);
+}
+
+void aspace_start(uint64_t seed) {
+    as->list = arena_reserve(MAX_MAPPINGS * sizeof *as->list);
+    as->seed = seed;
+}

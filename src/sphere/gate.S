@@ -1,0 +1,77 @@
+/* The gate: the one place where the program's system calls are issued.
+ * A signal that arrives between the check and the syscall instruction must not wait for the call to end: the handler moves
+ * a pc in [gate_check, gate_insn] to gate_abort, and the program issues its call again after the handler has run. The same
+ * happens when the kernel wants the call restarted (it sets the pc back to gate_insn). */
+#include "engine/tblock.h"
+
+    .text
+    .globl gate_syscall, gate_check, gate_insn, gate_done, gate_abort
+    .hidden gate_syscall, gate_check, gate_insn, gate_done, gate_abort
+
+/* long gate_syscall(long nr, const uint64_t args[6]) */
+gate_syscall:
+    mov %rdi, %rax
+    mov %rsi, %r11
+    mov (%r11), %rdi
+    mov 8(%r11), %rsi
+    mov 16(%r11), %rdx
+    mov 24(%r11), %r10
+    mov 32(%r11), %r8
+    mov 40(%r11), %r9
+gate_check:
+    cmpq $0, %gs:TB_PENDING
+    jne gate_abort
+gate_insn:
+    syscall
+gate_done:
+    ret
+gate_abort:
+    mov $-4096, %rax /* GATE_ABORTED */
+    ret
+
+/* long guest_copy(void *to, const void *from, size_t n): 0, or n bytes not copied because a page could not be touched */
+    .globl guest_copy, guest_copy_insn, guest_copy_end
+    .hidden guest_copy, guest_copy_insn, guest_copy_end
+guest_copy:
+    mov %rdx, %rcx
+guest_copy_insn:
+    rep movsb
+guest_copy_end:
+    mov %rcx, %rax
+    ret
+
+/* long clone_thread(long nr, const uint64_t args[6], struct thread *child): the child starts in thread_child on its
+ * own runtime stack (set by the arguments) */
+    .globl clone_thread
+    .hidden clone_thread
+clone_thread:
+    push %rbx
+    mov %rdx, %rbx
+    mov %rdi, %rax
+    mov %rsi, %r11
+    mov (%r11), %rdi
+    mov 8(%r11), %rsi
+    mov 16(%r11), %rdx
+    mov 24(%r11), %r10
+    mov 32(%r11), %r8
+    mov 40(%r11), %r9
+    syscall
+    test %rax, %rax
+    jz 1f
+    pop %rbx
+    ret
+1:
+    mov %rbx, %rdi
+    xor %ebp, %ebp
+    call thread_child
+    ud2
+
+/* The end of every signal handler of ours. */
+    .globl signal_restorer
+    .hidden signal_restorer
+signal_restorer:
+    mov $15, %eax
+    syscall
+    ud2
+
+    .section .note.GNU-stack, "", @progbits

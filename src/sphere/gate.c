@@ -1,0 +1,52 @@
+#include "sphere/gate.h"
+
+#include "inproc/fmt.h"
+#include "inproc/sys.h"
+#include "sphere/code_watch.h"
+#include "sphere/sys/model.h"
+
+long guest_read_string(char *to, gaddr from, size_t cap) {
+    size_t n = 0;
+    while (n < cap) {
+        size_t chunk = MIN(cap - n, PAGE_SIZE - ((from + n) & (PAGE_SIZE - 1)));
+        if (!guest_read(to + n, from + n, chunk)) return -EFAULT;
+        for (size_t i = 0; i < chunk; i++)
+            if (to[n + i] == '\0') return (long)(n + i);
+        n += chunk;
+    }
+    return -ENAMETOOLONG;
+}
+
+static void load_args(const struct tblock *t, uint64_t a[6]) {
+    a[0] = t->gpr[RDI];
+    a[1] = t->gpr[RSI];
+    a[2] = t->gpr[RDX];
+    a[3] = t->gpr[R10];
+    a[4] = t->gpr[R8];
+    a[5] = t->gpr[R9];
+}
+
+long gate_forward(struct tblock *t) {
+    uint64_t a[6];
+    load_args(t, a);
+    return gate_syscall((long)t->gpr[RAX], a);
+}
+
+void gate_on_syscall(struct tblock *t) {
+    uint64_t nr = t->gpr[RAX];
+    uint64_t a[6];
+    load_args(t, a);
+    gaddr next = t->pc;
+    uint64_t flags = t->rflags;
+    if (unlikely(code_watch_protected)) model_before_kernel_write(nr, a);
+    gate_fn *special = nr < MODEL_CALLS ? model_special[nr] : NULL;
+    long ret = special ? special(t, a) : gate_syscall((long)nr, a);
+    if (nr == __NR_rt_sigreturn) return; /* every register comes from the frame */
+    if (ret == GATE_ABORTED) {
+        t->pc = next - 2; /* once more, after the signal */
+        return;
+    }
+    t->gpr[RAX] = (uint64_t)ret;
+    t->gpr[RCX] = next;
+    t->gpr[R11] = flags;
+}

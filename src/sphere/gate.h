@@ -1,0 +1,29 @@
+/* The gate: every system call of the program goes through here, in every mode. */
+#ifndef REPRISE_GATE_H
+#define REPRISE_GATE_H
+
+#include "sphere/thread.h"
+
+#define GATE_ABORTED (-4096l) /* not issued: a signal has to be delivered first */
+
+long gate_syscall(long nr, const uint64_t args[6]);
+extern char gate_check[], gate_insn[], gate_done[], gate_abort[];
+
+/* Copies from or to guest memory; the number of bytes that could not be copied. */
+long guest_copy(void *to, const void *from, size_t n);
+extern char guest_copy_insn[], guest_copy_end[];
+static inline bool guest_read(void *to, gaddr from, size_t n) { return guest_copy(to, (const void *)from, n) == 0; }
+static inline bool guest_write(gaddr to, const void *from, size_t n) { return guest_copy((void *)to, from, n) == 0; }
+/* A NUL-terminated string of at most cap - 1 bytes: its length, -EFAULT or -ENAMETOOLONG. */
+long guest_read_string(char *to, gaddr from, size_t cap);
+
+/* engine_host.syscall */
+void gate_on_syscall(struct tblock *t);
+
+/* The program's call as it is, arguments from its registers. */
+long gate_forward(struct tblock *t);
+
+/* A special row of the system-call table. Returns the result for rax; GATE_ABORTED: issue again later. */
+typedef long gate_fn(struct tblock *t, uint64_t a[6]);
+
+#endif

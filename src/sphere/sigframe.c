@@ -1,0 +1,155 @@
+#include "sphere/sigframe.h"
+
+#include "inproc/fmt.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+#include "sphere/code_watch.h"
+#include "sphere/gate.h"
+
+#define RED_ZONE 128
+#define FP_MAGIC1 0x46505853u
+#define FP_MAGIC2 0x46505845u
+#define FX_SIZE 512
+#define FX_SW_OFFSET 464 /* struct _fpx_sw_bytes in the legacy area */
+#define FX_MXCSR_OFFSET 24
+#define XSTATE_HEADER 512
+#define GUEST_CS 0x33
+#define GUEST_SS 0x2b
+#define USER_FLAGS 0x244dd5ull /* what sigreturn may change: as FIX_EFLAGS of the kernel, without TF and RF */
+
+static uint32_t xsave_size; /* 0: no xsave on this CPU */
+static uint64_t xsave_mask;
+
+static void cpuid(uint32_t leaf, uint32_t sub, uint32_t r[4]) {
+    __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(sub));
+}
+
+void sigframe_start(void) {
+    uint32_t r[4];
+    cpuid(1, 0, r);
+    if (!(r[2] & 1u << 27)) return; /* OSXSAVE */
+    uint32_t lo, hi;
+    __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
+    xsave_mask = (uint64_t)hi << 32 | lo;
+    cpuid(0xd, 0, r);
+    xsave_size = r[1];
+}
+
+static void save_extended(uint8_t *area) {
+    if (!xsave_size) {
+        __asm__ volatile("fxsave64 (%0)" : : "r"(area) : "memory");
+        return;
+    }
+    memset(area + XSTATE_HEADER, 0, 64);
+    __asm__ volatile("xsave64 (%0)" : : "r"(area), "a"((uint32_t)xsave_mask), "d"((uint32_t)(xsave_mask >> 32)) : "memory");
+    uint32_t *sw = (uint32_t *)(area + FX_SW_OFFSET);
+    memset(sw, 0, 48);
+    sw[0] = FP_MAGIC1;
+    sw[1] = xsave_size + 4;
+    memcpy(&sw[2], &xsave_mask, 8);
+    sw[4] = xsave_size;
+    *(uint32_t *)(area + xsave_size) = FP_MAGIC2;
+}
+
+static void restore_extended(uint8_t *area) {
+    uint32_t *mxcsr = (uint32_t *)(area + FX_MXCSR_OFFSET);
+    *mxcsr &= 0xffff; /* reserved bits would fault */
+    if (!xsave_size) {
+        __asm__ volatile("fxrstor64 (%0)" : : "r"(area) : "memory");
+        return;
+    }
+    uint32_t *sw = (uint32_t *)(area + FX_SW_OFFSET);
+    uint64_t *header = (uint64_t *)(area + XSTATE_HEADER);
+    if (sw[0] == FP_MAGIC1) {
+        header[0] &= xsave_mask;
+        memset(header + 1, 0, 56);
+    } else { /* only the legacy part is there */
+        memset(area + XSTATE_HEADER, 0, 64);
+        header[0] = 3;
+    }
+    __asm__ volatile("xrstor64 (%0)" : : "r"(area), "a"((uint32_t)xsave_mask), "d"((uint32_t)(xsave_mask >> 32)) : "memory");
+}
+
+static bool on_altstack(const struct thread *t, uint64_t sp) {
+    return !(t->altstack.flags & 2) && sp > t->altstack.sp && sp - t->altstack.sp <= t->altstack.size;
+}
+
+static void fill_mcontext(struct mcontext *mc, const struct tblock *tb) {
+    const uint64_t *g = tb->gpr;
+    *mc = (struct mcontext){.r8 = g[8], .r9 = g[9], .r10 = g[10], .r11 = g[11], .r12 = g[12], .r13 = g[13], .r14 = g[14],
+                            .r15 = g[15], .rdi = g[RDI], .rsi = g[RSI], .rbp = g[RBP], .rbx = g[RBX], .rdx = g[RDX],
+                            .rax = g[RAX], .rcx = g[RCX], .rsp = g[RSP], .rip = tb->pc, .eflags = tb->rflags, .cs = GUEST_CS,
+                            .ss = GUEST_SS};
+}
+
+bool sigframe_push(struct thread *t, const struct siginfo_raw *info, const struct ksigaction *sa, uint64_t err, uint64_t trapno,
+                   uint64_t cr2) {
+    struct tblock *tb = t->tb;
+    uint64_t sp = tb->gpr[RSP] - RED_ZONE;
+    bool on_alt = on_altstack(t, tb->gpr[RSP]);
+    if ((sa->flags & 0x08000000 /* SA_ONSTACK */) && !(t->altstack.flags & 2) && !on_alt) sp = t->altstack.sp + t->altstack.size;
+    uint64_t fp_size = xsave_size ? xsave_size + 4 : FX_SIZE;
+    uint64_t fp = (sp - fp_size) & ~63ull;
+    uint64_t at = ((fp - sizeof(struct sigframe)) & ~15ull) - 8;
+    code_watch_before_kernel_write(at, sp - at);
+    /* every page must be writable before anything is changed */
+    for (uint64_t p = PAGE_DOWN(at); p < sp; p += PAGE_SIZE) {
+        uint8_t byte;
+        uint64_t probe = MAX(p, at);
+        if (!guest_read(&byte, probe, 1) || !guest_write(probe, &byte, 1)) return false;
+    }
+    struct sigframe *f = (struct sigframe *)at;
+    memset(f, 0, sizeof *f);
+    memset((void *)fp, 0, fp_size);
+    f->pretcode = sa->restorer;
+    f->uc.flags = (xsave_size ? UC_FP_XSTATE : 0) | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS;
+    f->uc.stack = t->altstack;
+    if (on_alt) f->uc.stack.flags |= 1; /* SS_ONSTACK */
+    fill_mcontext(&f->uc.mc, tb);
+    f->uc.mc.err = err;
+    f->uc.mc.trapno = trapno;
+    f->uc.mc.cr2 = cr2;
+    f->uc.mc.oldmask = t->sigmask;
+    f->uc.mc.fpstate = fp;
+    f->uc.sigmask = t->restore_mask ? t->saved_mask : t->sigmask;
+    f->info = *info;
+    save_extended((uint8_t *)fp);
+    if (t->altstack.flags & (1 << 31)) t->altstack = (struct altstack){0, 2, 0, 0}; /* SS_AUTODISARM */
+
+    tb->gpr[RSP] = at;
+    tb->gpr[RDI] = (uint64_t)info->signo;
+    tb->gpr[RSI] = (uint64_t)&f->info;
+    tb->gpr[RDX] = (uint64_t)&f->uc;
+    tb->gpr[RAX] = 0;
+    tb->rflags &= ~(0x400ull | 0x100ull | 0x10000ull); /* DF, TF, RF */
+    tb->pc = sa->handler;
+    return true;
+}
+
+bool sigframe_pop(struct thread *t) {
+    struct tblock *tb = t->tb;
+    struct ucontext_raw uc;
+    if (!guest_read(&uc, tb->gpr[RSP], sizeof uc)) return false;
+    uint64_t *g = tb->gpr;
+    const struct mcontext *mc = &uc.mc;
+    g[8] = mc->r8, g[9] = mc->r9, g[10] = mc->r10, g[11] = mc->r11, g[12] = mc->r12, g[13] = mc->r13, g[14] = mc->r14;
+    g[15] = mc->r15, g[RDI] = mc->rdi, g[RSI] = mc->rsi, g[RBP] = mc->rbp, g[RBX] = mc->rbx, g[RDX] = mc->rdx;
+    g[RAX] = mc->rax, g[RCX] = mc->rcx, g[RSP] = mc->rsp;
+    tb->pc = mc->rip;
+    tb->rflags = (tb->rflags & ~USER_FLAGS) | (mc->eflags & USER_FLAGS);
+    t->sigmask = uc.sigmask & ~(SIG_BIT_KILL | SIG_BIT_STOP);
+    if (!(uc.stack.flags & 1) || (uc.stack.flags & (1 << 31))) {
+        t->altstack = uc.stack;
+        t->altstack.flags &= ~1;
+    }
+    if (mc->fpstate) {
+        uint8_t buf[8192 + 64 + 4096] __attribute__((aligned(64)));
+        size_t n = xsave_size ? xsave_size : FX_SIZE;
+        if (n > sizeof buf) return false;
+        if (!guest_read(buf, mc->fpstate, FX_SIZE)) return false;
+        uint32_t *sw = (uint32_t *)(buf + FX_SW_OFFSET);
+        if (xsave_size && sw[0] == FP_MAGIC1 && !guest_read(buf, mc->fpstate, n)) return false;
+        restore_extended(buf);
+    }
+    return true;
+}

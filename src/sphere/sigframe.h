@@ -1,0 +1,46 @@
+/* What the kernel lays on the stack for a signal handler on x86-64. */
+#ifndef REPRISE_SIGFRAME_H
+#define REPRISE_SIGFRAME_H
+
+#include "sphere/thread.h"
+
+struct mcontext {
+    uint64_t r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, eflags;
+    uint16_t cs, gs, fs, ss;
+    uint64_t err, trapno, oldmask, cr2;
+    uint64_t fpstate;
+    uint64_t reserved[8];
+};
+
+struct ucontext_raw {
+    uint64_t flags, link;
+    struct altstack stack;
+    struct mcontext mc;
+    uint64_t sigmask;
+};
+
+struct sigframe {
+    uint64_t pretcode;
+    struct ucontext_raw uc;
+    struct siginfo_raw info;
+};
+
+_Static_assert(sizeof(struct mcontext) == 256, "mcontext");
+_Static_assert(sizeof(struct siginfo_raw) == 128, "siginfo");
+
+#define SIG_BIT_KILL (1ull << 8)
+#define SIG_BIT_STOP (1ull << 18)
+
+#define UC_FP_XSTATE 1
+#define UC_SIGCONTEXT_SS 2
+#define UC_STRICT_RESTORE_SS 4
+
+/* Builds a frame on the program's stack and points its registers at the handler. False: the stack cannot be written. */
+bool sigframe_push(struct thread *t, const struct siginfo_raw *info, const struct ksigaction *sa, uint64_t err, uint64_t trapno,
+                   uint64_t cr2);
+/* Undoes it from the frame that the program's stack pointer names (rt_sigreturn). */
+bool sigframe_pop(struct thread *t);
+
+void sigframe_start(void);
+
+#endif

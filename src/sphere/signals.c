@@ -1,0 +1,357 @@
+#include "sphere/signals.h"
+
+#include "engine/engine.h"
+#include "inproc/fmt.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+#include "sphere/code_watch.h"
+#include "sphere/crash.h"
+#include "sphere/gate.h"
+#include "sphere/sigframe.h"
+
+#define SA_NODEFER_ 0x40000000ull
+#define SA_RESETHAND_ 0x80000000ull
+#define SA_RESTORER_ 0x04000000ull
+#define SA_ONSTACK_ 0x08000000ull
+#define SA_SIGINFO_ 4ull
+#define SA_RESTART_ 0x10000000ull
+#define SA_KERNEL_KEEPS (SA_RESTART_ | 1 /* NOCLDSTOP */ | 2 /* NOCLDWAIT */)
+
+#define SIGILL_ 4
+#define SIGTRAP_ 5
+#define SIGBUS_ 7
+#define SIGFPE_ 8
+#define SIGSEGV_ 11
+
+#define FLAG_TF 0x100ull
+#define RFLAGS_DF 0x400ull
+#define TRAP_PAGE_FAULT 14
+#define PF_WRITE 2
+
+extern char signal_restorer[], rt_resume[], rt_resume_end[];
+
+static bool is_sync(int signo) { return signo <= 64 && (SIGNALS_SYNC & SIG_BIT(signo)); }
+
+/* ---- masks ---- */
+
+void signals_block_all(void) {
+    uint64_t all = ~SIGNALS_SYNC;
+    SYS(rt_sigprocmask, 2 /* SIG_SETMASK */, &all, 0, 8);
+}
+
+void signals_apply_mask(struct thread *t) {
+    uint64_t mask = t->sigmask & ~SIGNALS_SYNC;
+    SYS(rt_sigprocmask, 2, &mask, 0, 8);
+}
+
+/* ---- the kernel's side: what interrupted us, and where ---- */
+
+static void regs_from(struct fault_regs *r, const struct mcontext *mc) {
+    const uint64_t g[16] = {mc->rax, mc->rcx, mc->rdx, mc->rbx, mc->rsp, mc->rbp, mc->rsi, mc->rdi,
+                            mc->r8,  mc->r9,  mc->r10, mc->r11, mc->r12, mc->r13, mc->r14, mc->r15};
+    memcpy(r->gpr, g, sizeof g);
+    r->host_pc = mc->rip;
+    r->rflags = mc->eflags & ~(FLAG_TF | 0x10000ull /* RF */);
+}
+
+static void queue(struct thread *t, const struct siginfo_raw *info, bool is_fault) {
+    if (t->n_pending < PENDING_MAX) {
+        t->pending[t->n_pending].info = *info;
+        t->pending[t->n_pending].is_fault = is_fault;
+        t->n_pending++;
+    }
+    t->tb->pending = 1;
+}
+
+/* Leaves the interrupted place for good: guest registers are in the thread block, go on at the safepoint. */
+static void leave_to_safepoint(struct ucontext_raw *uc) {
+    uc->mc.rip = (uint64_t)rt_resume;
+    uc->mc.eflags &= ~(FLAG_TF | RFLAGS_DF);
+}
+
+static void hold_further_signals(struct ucontext_raw *uc) { uc->sigmask |= ~SIGNALS_SYNC; }
+
+static bool between(uint64_t pc, const char *lo, const char *hi) { return pc >= (uint64_t)lo && pc < (uint64_t)hi; }
+
+/* Something is pending: brings the thread from where it was interrupted towards its next safepoint. */
+static void head_for_safepoint(struct thread *t, struct ucontext_raw *uc) {
+    uint64_t pc = uc->mc.rip;
+    uc->mc.eflags &= ~FLAG_TF;
+    t->stepping = false;
+    if (cache_contains(pc)) {
+        if (fault_at_boundary(pc)) {
+            struct fault_regs regs;
+            regs_from(&regs, &uc->mc);
+            fault_to_guest(t->tb, &regs);
+            leave_to_safepoint(uc);
+        } else { /* in the middle of one instruction's sequence: a few single steps lead out of it */
+            uc->mc.eflags |= FLAG_TF;
+            t->stepping = true;
+        }
+    } else if (between(pc, rt_resume, rt_resume_end)) {
+        uc->mc.rip = (uint64_t)rt_resume;
+    } else if (between(pc, gate_check, gate_insn + 1)) {
+        uc->mc.rip = (uint64_t)gate_abort;
+    }
+}
+
+static void on_fault(struct thread *t, struct siginfo_raw *info, struct ucontext_raw *uc) {
+    uint64_t pc = uc->mc.rip;
+    if (between(pc, guest_copy_insn, guest_copy_end)) {
+        uc->mc.rip = (uint64_t)guest_copy_end;
+        return;
+    }
+    struct fault_regs regs;
+    regs_from(&regs, &uc->mc);
+    if (info->signo == SIGTRAP_ && info->code != 2 /* TRAP_TRACE */ && cache_contains(pc - 1)) regs.host_pc--;
+    if (fault_to_guest(t->tb, &regs) == FAULT_NOT_CACHE) crash_report(t, info, &uc->mc);
+    t->fault_err = uc->mc.err;
+    t->fault_trapno = uc->mc.trapno;
+    t->fault_cr2 = uc->mc.cr2;
+    /* a fault that names the instruction names the guest's */
+    if (info->signo == SIGILL_ || info->signo == SIGFPE_) info->w[0] = t->tb->pc;
+    queue(t, info, true);
+    leave_to_safepoint(uc);
+    hold_further_signals(uc);
+}
+
+void signals_handle(int signo, struct siginfo_raw *info, struct ucontext_raw *uc) {
+    struct thread *t = thread_self();
+    bool by_kernel = info->code > 0;
+    if (is_sync(signo) && by_kernel) {
+        if (signo == SIGTRAP_ && t->stepping) {
+            head_for_safepoint(t, uc);
+            return;
+        }
+        on_fault(t, info, uc);
+        return;
+    }
+    queue(t, info, false);
+    hold_further_signals(uc);
+    if (!t->stepping) head_for_safepoint(t, uc);
+}
+
+/* ---- the program's side ---- */
+
+static bool default_ignores(int signo) { return signo == 17 || signo == 18 || signo == 23 || signo == 28; }
+
+static void kernel_default(int signo) {
+    struct ksigaction dfl = {0};
+    SYS(rt_sigaction, signo, &dfl, 0, 8);
+}
+
+void signals_die(struct thread *t, const struct siginfo_raw *info) {
+    int signo = info->signo;
+    if (the_policy->thread_end) the_policy->thread_end(t->tb);
+    kernel_default(signo);
+    uint64_t mask = ~SIG_BIT(signo);
+    int pid = (int)SYS(getpid), tid = (int)SYS(gettid);
+    struct siginfo_raw copy = *info;
+    signals_block_all();
+    if (copy.code > 0 || SYS(rt_tgsigqueueinfo, pid, tid, signo, &copy) != 0) SYS(tgkill, pid, tid, signo);
+    SYS(rt_sigprocmask, 2, &mask, 0, 8);
+    for (;;) SYS(exit_group, 128 + signo);
+}
+
+/* Installs for the kernel what the program's action for signo calls for. */
+static long install(int signo, const struct ksigaction *sa) {
+    struct ksigaction k = {0};
+    if (sa->handler > 1 || is_sync(signo)) {
+        k.handler = (uint64_t)signals_handle;
+        k.flags = SA_SIGINFO_ | SA_ONSTACK_ | SA_RESTORER_ | (sa->flags & SA_KERNEL_KEEPS);
+        k.restorer = (uint64_t)signal_restorer;
+        k.mask = ~SIGNALS_SYNC;
+    } else {
+        k.handler = sa->handler;
+        k.flags = (sa->flags & SA_KERNEL_KEEPS) | SA_RESTORER_;
+        k.restorer = (uint64_t)signal_restorer;
+    }
+    return SYS(rt_sigaction, signo, &k, 0, 8);
+}
+
+/* Delivers one signal. True: the program's registers now point at a handler. */
+static bool deliver(struct thread *t, const struct pending_signal *s) {
+    int signo = s->info.signo;
+    struct process *p = t->process;
+    lock_take(&p->lock);
+    struct ksigaction sa = p->action[signo];
+    bool blocked = s->is_fault && (t->sigmask & SIG_BIT(signo));
+    if (sa.handler > 1 && !blocked && (sa.flags & SA_RESETHAND_)) {
+        p->action[signo].handler = 0;
+        install(signo, &p->action[signo]);
+    }
+    lock_drop(&p->lock);
+    if (s->is_fault && (blocked || sa.handler <= 1)) signals_die(t, &s->info);
+    if (sa.handler == 1) return false;
+    if (sa.handler == 0) {
+        if (default_ignores(signo)) return false;
+        signals_die(t, &s->info);
+    }
+    uint64_t err = s->is_fault ? t->fault_err : 0, trapno = s->is_fault ? t->fault_trapno : 0;
+    uint64_t cr2 = s->is_fault ? t->fault_cr2 : 0;
+    if (!sigframe_push(t, &s->info, &sa, err, trapno, cr2)) {
+        struct siginfo_raw segv = {.signo = SIGSEGV_, .code = 0x80};
+        lock_take(&p->lock);
+        p->action[SIGSEGV_].handler = 0;
+        lock_drop(&p->lock);
+        signals_die(t, &segv);
+    }
+    if (t->restore_mask) t->restore_mask = false;
+    t->sigmask |= sa.mask;
+    if (!(sa.flags & SA_NODEFER_)) t->sigmask |= SIG_BIT(signo);
+    t->sigmask &= ~(SIG_BIT_KILL | SIG_BIT_STOP);
+    return true;
+}
+
+/* A page fault that we caused ourselves by watching code pages. */
+static bool is_own_fault(struct thread *t, const struct pending_signal *s) {
+    if (!s->is_fault || s->info.signo != SIGSEGV_ || t->fault_trapno != TRAP_PAGE_FAULT) return false;
+    return (t->fault_err & PF_WRITE) && code_watch_write_fault(t->fault_cr2, t->tb->pc);
+}
+
+void signals_safepoint(struct tblock *tb) {
+    struct thread *t = tb->thread;
+    signals_block_all();
+    tb->pending = 0;
+    struct pending_signal todo[PENDING_MAX];
+    int n = t->n_pending;
+    memcpy(todo, t->pending, sizeof todo[0] * (size_t)n);
+    t->n_pending = 0;
+    for (int i = 0; i < n; i++) {
+        struct pending_signal *s = &todo[i];
+        if (is_own_fault(t, s)) continue;
+        /* sent by somebody, of a kind that the kernel does not block for us, and the program does: later */
+        bool held = !s->is_fault && is_sync(s->info.signo) && (t->sigmask & SIG_BIT(s->info.signo)) && !t->restore_mask;
+        if (held) {
+            t->pending[t->n_pending++] = *s;
+            continue;
+        }
+        deliver(t, s);
+    }
+    if (t->restore_mask) { /* interrupted wait without a handler */
+        t->sigmask = t->saved_mask;
+        t->restore_mask = false;
+    }
+    signals_apply_mask(t);
+}
+
+void signals_raise_fault(struct tblock *tb, int signo, int code, gaddr addr) {
+    struct thread *t = tb->thread;
+    struct siginfo_raw info = {.signo = signo, .code = code};
+    info.w[0] = addr;
+    t->fault_err = signo == SIGSEGV_ ? 0x14 : 0; /* user, instruction fetch */
+    t->fault_trapno = signo == SIGSEGV_ ? TRAP_PAGE_FAULT : signo == SIGILL_ ? 6 : 0;
+    t->fault_cr2 = addr;
+    signals_block_all();
+    queue(t, &info, true);
+}
+
+/* ---- system calls ---- */
+
+long signals_sigaction(struct tblock *tb, uint64_t a[6]) {
+    struct process *p = tb->thread->process;
+    int signo = (int)a[0];
+    if (signo < 1 || signo > NSIG_MAX || a[3] != 8) return -EINVAL;
+    struct ksigaction sa, old;
+    if (a[1]) {
+        if (signo == 9 || signo == 19) return -EINVAL;
+        if (!guest_read(&sa, a[1], sizeof sa)) return -EFAULT;
+        sa.mask &= ~(SIG_BIT_KILL | SIG_BIT_STOP);
+    }
+    lock_take(&p->lock);
+    old = p->action[signo];
+    long ret = 0;
+    if (a[1]) {
+        p->action[signo] = sa;
+        ret = install(signo, &sa);
+    }
+    lock_drop(&p->lock);
+    if (ret == 0 && a[2] && !guest_write(a[2], &old, sizeof old)) return -EFAULT;
+    return ret;
+}
+
+static void recheck_held(struct thread *t) {
+    if (t->n_pending) t->tb->pending = 1;
+}
+
+long signals_sigprocmask(struct tblock *tb, uint64_t a[6]) {
+    struct thread *t = tb->thread;
+    if (a[3] != 8) return -EINVAL;
+    uint64_t old = t->sigmask, set;
+    if (a[1]) {
+        if (!guest_read(&set, a[1], 8)) return -EFAULT;
+        switch (a[0]) {
+        case 0: t->sigmask |= set; break;
+        case 1: t->sigmask &= ~set; break;
+        case 2: t->sigmask = set; break;
+        default: return -EINVAL;
+        }
+        t->sigmask &= ~(SIG_BIT_KILL | SIG_BIT_STOP);
+        if (t->sigmask != old) signals_apply_mask(t);
+        recheck_held(t);
+    }
+    if (a[2] && !guest_write(a[2], &old, 8)) return -EFAULT;
+    return 0;
+}
+
+long signals_sigaltstack(struct tblock *tb, uint64_t a[6]) {
+    struct thread *t = tb->thread;
+    struct altstack now = t->altstack, set;
+    uint64_t sp = tb->gpr[RSP];
+    bool on = !(now.flags & 2) && sp > now.sp && sp - now.sp <= now.size;
+    if (on && !(now.flags & (1 << 31))) now.flags |= 1;
+    if (a[0]) {
+        if (!guest_read(&set, a[0], sizeof set)) return -EFAULT;
+        if (now.flags & 1) return -EPERM;
+        int mode = set.flags & ~(1 << 31);
+        if (mode != 0 && mode != 1 && mode != 2) return -EINVAL;
+        if (mode == 2) {
+            t->altstack = (struct altstack){0, 2, 0, 0};
+        } else {
+            if (set.size < 2048) return -ENOMEM;
+            t->altstack = set;
+            t->altstack.flags &= 1 << 31;
+        }
+    }
+    if (a[1] && !guest_write(a[1], &now, sizeof now)) return -EFAULT;
+    return 0;
+}
+
+long signals_sigreturn(struct tblock *tb, uint64_t a[6]) {
+    struct thread *t = tb->thread;
+    signals_block_all();
+    if (!sigframe_pop(t)) {
+        struct siginfo_raw segv = {.signo = SIGSEGV_, .code = 0x80};
+        signals_die(t, &segv);
+    }
+    signals_apply_mask(t);
+    recheck_held(t);
+    return 0;
+}
+
+long signals_with_mask(struct tblock *tb, uint64_t a[6], int mask_arg) {
+    struct thread *t = tb->thread;
+    uint64_t set;
+    if (!a[mask_arg]) return gate_syscall((long)tb->gpr[RAX], a);
+    if (!guest_read(&set, a[mask_arg], 8)) return -EFAULT;
+    uint64_t copy = set & ~SIGNALS_SYNC;
+    a[mask_arg] = (uint64_t)&copy;
+    long ret = gate_syscall((long)tb->gpr[RAX], a);
+    if (tb->pending && ret != GATE_ABORTED) {
+        t->restore_mask = true;
+        t->saved_mask = t->sigmask;
+    }
+    return ret;
+}
+
+/* ---- start ---- */
+
+void signals_start(struct process *p, uint64_t inherited_mask) {
+    for (int s = 1; s <= NSIG_MAX; s++) {
+        struct ksigaction k;
+        if (SYS(rt_sigaction, s, 0, &k, 8) == 0 && k.handler == 1) p->action[s].handler = 1;
+    }
+    for (int s = 1; s <= NSIG_MAX; s++)
+        if (is_sync(s)) install(s, &p->action[s]);
+    sigframe_start();
+}

@@ -1,0 +1,225 @@
+/* Processes and threads: clone, exec, exit. */
+#include <linux/fcntl.h>
+#include <linux/sched.h>
+
+#include "engine/cache.h"
+#include "inproc/arena.h"
+#include "inproc/fmt.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+#include "sphere/loader.h"
+#include "sphere/runtime.h"
+#include "sphere/sys/special.h"
+
+#define ARCH_SET_GS 0x1001
+#define ARCH_SET_FS 0x1002
+#define ARCH_GET_GS 0x1004
+
+long sys_enosys(struct tblock *t, uint64_t a[6]) { return -ENOSYS; }
+
+long sys_arch_prctl(struct tblock *t, uint64_t a[6]) {
+    if (a[0] == ARCH_SET_GS) {
+        t->guest_gs = a[1];
+        return 0;
+    }
+    if (a[0] == ARCH_GET_GS) return guest_write(a[1], &t->guest_gs, 8) ? 0 : -EFAULT;
+    return gate_syscall(__NR_arch_prctl, a);
+}
+
+/* ---- clone ---- */
+
+long clone_thread(long nr, const uint64_t args[6], struct thread *child);
+void thread_child(struct thread *t);
+
+/* First thing that a new thread does, on its own runtime stack, all signals blocked. */
+void thread_child(struct thread *t) {
+    thread_adopt(t);
+    signals_apply_mask(t);
+    engine_run(t->tb);
+}
+
+static void copy_registers(struct tblock *to, const struct tblock *from, gaddr stack) {
+    memcpy(to->gpr, from->gpr, sizeof to->gpr);
+    to->pc = from->pc;
+    to->rflags = from->rflags;
+    to->guest_gs = from->guest_gs;
+    to->gpr[RAX] = 0;
+    to->gpr[RCX] = from->pc;
+    to->gpr[R11] = from->rflags;
+    if (stack) to->gpr[RSP] = stack;
+}
+
+/* A child with its own copy of everything: it goes on right here. */
+static long fork_here(struct tblock *t, long nr, const uint64_t args[6], gaddr stack) {
+    signals_block_all();
+    lock_take(&cache_lock);
+    long ret = sys6(nr, (long)args[0], (long)args[1], (long)args[2], (long)args[3], (long)args[4], (long)args[5]);
+    if (ret == 0) {
+        threads_after_fork(t->thread);
+        t->thread->process->pid = (int)SYS(getpid);
+        t->thread->process->lock.word = 0;
+        if (stack) t->gpr[RSP] = stack;
+    }
+    lock_drop(&cache_lock);
+    signals_apply_mask(t->thread);
+    return ret;
+}
+
+/* A child in the same address space: it needs a thread block of its own. args_stack: the kernel's stack argument(s). */
+static long clone_vm(struct tblock *t, long nr, uint64_t args[6], uint64_t flags, gaddr stack, uint64_t *args_stack,
+                     uint64_t *args_stack_size) {
+    struct thread *self = t->thread;
+    struct process *p = self->process;
+    bool new_process = !(flags & CLONE_SIGHAND);
+    if (new_process) {
+        p = arena_alloc(sizeof *p);
+        lock_take(&self->process->lock);
+        memcpy(p, self->process, sizeof *p);
+        lock_drop(&self->process->lock);
+        p->lock.word = 0;
+    }
+    struct thread *child = thread_new(p);
+    if (!child) return -EAGAIN;
+    child->sigmask = self->sigmask;
+    if (!(flags & CLONE_VM) || (flags & CLONE_VFORK)) child->altstack = self->altstack;
+    copy_registers(child->tb, t, stack);
+    uint64_t top = child->tb->rt_sp;
+    if (args_stack_size) {
+        *args_stack_size = 65536;
+        *args_stack = top - 65536;
+    } else {
+        *args_stack = top;
+    }
+    signals_block_all();
+    child->tb->epoch = 0; /* until it says otherwise */
+    long ret = clone_thread(nr, args, child);
+    if (ret < 0 || (flags & CLONE_VFORK)) child->in_use = false; /* a vfork child has left our memory by now */
+    signals_apply_mask(self);
+    return ret;
+}
+
+long sys_clone(struct tblock *t, uint64_t a[6]) {
+    uint64_t flags = a[0];
+    if (!(flags & CLONE_VM)) {
+        uint64_t args[6] = {a[0], 0, a[2], a[3], a[4], 0};
+        return fork_here(t, __NR_clone, args, a[1]);
+    }
+    uint64_t args[6] = {a[0], 0, a[2], a[3], a[4], 0};
+    return clone_vm(t, __NR_clone, args, flags, a[1], &args[1], NULL);
+}
+
+long sys_clone3(struct tblock *t, uint64_t a[6]) {
+    struct clone_args ca;
+    memset(&ca, 0, sizeof ca);
+    if (a[1] < 64) return -EINVAL;
+    if (a[1] > sizeof ca) {
+        uint8_t rest;
+        for (uint64_t i = sizeof ca; i < a[1]; i++)
+            if (!guest_read(&rest, a[0] + i, 1) || rest) return -E2BIG;
+    }
+    size_t size = MIN(a[1], sizeof ca);
+    if (!guest_read(&ca, a[0], size)) return -EFAULT;
+    gaddr stack = ca.stack ? ca.stack + ca.stack_size : 0;
+    uint64_t args[6] = {(uint64_t)&ca, size, 0, 0, 0, 0};
+    if (!(ca.flags & CLONE_VM)) {
+        ca.stack = ca.stack_size = 0;
+        return fork_here(t, __NR_clone3, args, stack);
+    }
+    /* the kernel checks these as given */
+    if ((ca.stack == 0) != (ca.stack_size == 0)) return -EINVAL;
+    return clone_vm(t, __NR_clone3, args, ca.flags, stack, (uint64_t *)&ca.stack, (uint64_t *)&ca.stack_size);
+}
+
+long sys_fork(struct tblock *t, uint64_t a[6]) {
+    uint64_t args[6] = {0};
+    return fork_here(t, __NR_fork, args, 0);
+}
+
+long sys_vfork(struct tblock *t, uint64_t a[6]) {
+    uint64_t args[6] = {CLONE_VM | CLONE_VFORK | 17 /* SIGCHLD */, 0, 0, 0, 0, 0};
+    return clone_vm(t, __NR_clone, args, args[0], 0, &args[1], NULL);
+}
+
+/* ---- exit ---- */
+
+long sys_exit(struct tblock *t, uint64_t a[6]) { thread_exit(t->thread, (int)a[0]); }
+
+long sys_exit_group(struct tblock *t, uint64_t a[6]) {
+    if (the_policy->thread_end) the_policy->thread_end(t);
+    for (;;) SYS(exit_group, a[0]);
+}
+
+/* ---- exec ---- */
+
+#define EXEC_EXTRA 5 /* arguments in front of the program's */
+
+static long count_vector(gaddr v) {
+    long n = 0;
+    if (!v) return 0;
+    for (uint64_t p;; n++) {
+        if (!guest_read(&p, v + 8ul * (uint64_t)n, 8)) return -EFAULT;
+        if (!p) return n;
+        if (n > 1000000) return -E2BIG;
+    }
+}
+
+static long exec_open(int dirfd, gaddr path, char *name, size_t cap, int flags) {
+    long n = guest_read_string(name, path, cap);
+    if (n < 0) return n;
+    if (n == 0 && (flags & AT_EMPTY_PATH)) {
+        char self[64];
+        fmt_into(self, sizeof self, "/proc/self/fd/%d", dirfd);
+        fmt_into(name, cap, "/dev/fd/%d", dirfd);
+        return SYS(openat, AT_FDCWD, self, O_RDONLY | O_CLOEXEC);
+    }
+    if (n == 0) return -ENOENT;
+    const char *open_name = name;
+    if (strcmp(name, "/proc/self/exe") == 0) open_name = the_runtime.exe_path;
+    long fd = SYS(openat, dirfd, open_name, O_RDONLY | O_CLOEXEC | (flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0));
+    if (fd >= 0 && name[0] != '/' && dirfd != AT_FDCWD) {
+        char copy[4096];
+        fmt_into(copy, sizeof copy, "/dev/fd/%d/%s", dirfd, name);
+        fmt_into(name, cap, "%s", copy);
+    }
+    return fd;
+}
+
+static long do_exec(struct tblock *t, int dirfd, gaddr path, gaddr argv, gaddr envp, int flags) {
+    char name[4096], options[1200];
+    long fd = exec_open(dirfd, path, name, sizeof name, flags);
+    if (fd < 0) return fd;
+    long ret = loader_check((int)fd, NULL, 0);
+    long n = ret == 0 ? count_vector(argv) : ret;
+    if (n < 0) return SYS(close, fd), n;
+    long keep = SYS(fcntl, fd, F_DUPFD, 500);
+    SYS(close, fd);
+    if (keep < 0) return keep;
+    size_t bytes = (size_t)(n + EXEC_EXTRA + 2) * 8;
+    uint64_t *v = arena_pages(bytes);
+    fmt_into(options, sizeof options, "%s,execfd=%d,mask=%lx", the_runtime.options, (int)keep, t->thread->sigmask);
+    v[0] = (uint64_t) "reprise-rt";
+    v[1] = (uint64_t) "--start";
+    v[2] = (uint64_t)options;
+    v[3] = (uint64_t)name;
+    v[4] = (uint64_t) "--";
+    ret = -EFAULT;
+    if (n == 0) {
+        v[EXEC_EXTRA] = (uint64_t) "";
+        n = 1;
+        ret = 0;
+    } else if (guest_read(&v[EXEC_EXTRA], argv, 8ul * (uint64_t)n)) {
+        ret = 0;
+    }
+    v[EXEC_EXTRA + n] = 0;
+    if (ret == 0) {
+        signals_apply_mask(t->thread);
+        ret = SYS(execveat, the_runtime.rt_fd, "", v, envp, AT_EMPTY_PATH);
+    }
+    arena_free_pages(v, bytes);
+    SYS(close, keep);
+    return ret;
+}
+
+long sys_execve(struct tblock *t, uint64_t a[6]) { return do_exec(t, AT_FDCWD, a[0], a[1], a[2], 0); }
+
+long sys_execveat(struct tblock *t, uint64_t a[6]) { return do_exec(t, (int)a[0], a[1], a[2], a[3], (int)a[4]); }

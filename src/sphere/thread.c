@@ -1,0 +1,107 @@
+#include "sphere/thread.h"
+
+#include <linux/mman.h>
+
+#include "inproc/fmt.h"
+#include "inproc/layout.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+
+/* Offsets in a thread's slot; the gaps stay unmapped. */
+#define SLOT_SIGSTACK 0x10000
+#define SLOT_SIGSTACK_SIZE 0x18000
+#define SLOT_STACK 0x40000
+#define SLOT_STACK_SIZE 0x60000
+
+#define ARCH_SET_GS 0x1001
+
+struct slot_head { /* at the start of every slot */
+    struct tblock tb;
+    struct thread thread;
+};
+
+static struct lock slots_lock;
+static uint64_t n_slots;
+static struct thread *threads; /* every slot that was ever made */
+
+static bool map_part(uint64_t at, size_t len) {
+    return SYS(mmap, at, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1,
+               0) == (long)at;
+}
+
+static struct thread *slot_make(void) {
+    uint64_t base = LAYOUT_THREADS + n_slots * LAYOUT_THREAD_SLOT;
+    if (base + LAYOUT_THREAD_SLOT > LAYOUT_THREADS_END) return NULL;
+    if (!map_part(base, PAGE_UP(sizeof(struct slot_head))) || !map_part(base + SLOT_SIGSTACK, SLOT_SIGSTACK_SIZE) ||
+        !map_part(base + SLOT_STACK, SLOT_STACK_SIZE)) {
+        SYS(munmap, base, LAYOUT_THREAD_SLOT);
+        return NULL;
+    }
+    n_slots++;
+    struct slot_head *h = (struct slot_head *)base;
+    h->thread.tb = &h->tb;
+    h->thread.next = threads;
+    __atomic_store_n(&threads, &h->thread, __ATOMIC_RELEASE);
+    return &h->thread;
+}
+
+struct thread *thread_new(struct process *p) {
+    lock_take(&slots_lock);
+    struct thread *t = threads;
+    while (t && __atomic_load_n(&t->in_use, __ATOMIC_ACQUIRE)) t = t->next;
+    if (!t) t = slot_make();
+    if (t) {
+        struct thread *next = t->next;
+        struct tblock *tb = t->tb;
+        uint64_t base = (uint64_t)tb;
+        memset(tb, 0, sizeof *tb);
+        memset(t, 0, sizeof *t);
+        t->next = next;
+        t->tb = tb;
+        t->process = p;
+        t->sigstack = (uint8_t *)base + SLOT_SIGSTACK;
+        t->altstack.flags = 2; /* SS_DISABLE */
+        tb->rt_sp = base + SLOT_STACK + SLOT_STACK_SIZE - 64;
+        tb->thread = t;
+        engine_init_tblock(tb);
+        tb->epoch = UINT64_MAX; /* holds nothing of the cache until it runs */
+        __atomic_store_n(&t->in_use, true, __ATOMIC_RELEASE);
+    }
+    lock_drop(&slots_lock);
+    return t;
+}
+
+void thread_adopt(struct thread *t) {
+    SYS(arch_prctl, ARCH_SET_GS, t->tb);
+    struct altstack ss = {(uint64_t)t->sigstack, 0, 0, SLOT_SIGSTACK_SIZE};
+    SYS(sigaltstack, &ss, 0);
+    t->tid = (int)SYS(gettid);
+}
+
+void thread_exit(struct thread *t, int status) {
+    uint64_t all = ~0ull;
+    SYS(rt_sigprocmask, 0, &all, 0, 8);
+    if (the_policy->thread_end) the_policy->thread_end(t->tb);
+    /* from the moment the slot is free, this stack may belong to somebody else: nothing but registers from here on */
+    __asm__ volatile("movb $0, (%0)\n\t"
+                     "syscall\n\t"
+                     "ud2"
+                     :
+                     : "r"(&t->in_use), "a"(__NR_exit), "D"(status)
+                     : "memory", "rcx", "r11");
+    __builtin_unreachable();
+}
+
+void threads_after_fork(struct thread *self) {
+    slots_lock.word = 0;
+    for (struct thread *t = threads; t; t = t->next)
+        if (t != self) t->in_use = false;
+    self->tid = (int)SYS(gettid);
+}
+
+uint64_t threads_oldest_epoch(void) {
+    uint64_t oldest = UINT64_MAX;
+    for (struct thread *t = __atomic_load_n(&threads, __ATOMIC_ACQUIRE); t; t = t->next)
+        if (t->in_use && t->tb->epoch < oldest) oldest = t->tb->epoch;
+    return oldest;
+}

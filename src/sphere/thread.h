@@ -1,0 +1,71 @@
+/* Processes and threads of the program. */
+#ifndef REPRISE_THREAD_H
+#define REPRISE_THREAD_H
+
+#include "engine/engine.h"
+#include "inproc/lock.h"
+
+#define NSIG_MAX 64
+#define PENDING_MAX 32
+
+struct ksigaction { /* the kernel's struct sigaction */
+    uint64_t handler;
+    uint64_t flags;
+    uint64_t restorer;
+    uint64_t mask;
+};
+
+/* What execve resets and fork copies; a vfork child has one of its own in the same address space. */
+struct process {
+    struct lock lock;
+    struct ksigaction action[NSIG_MAX + 1]; /* as the program set it */
+    char exe_path[4096];
+    int pid;
+};
+
+struct siginfo_raw { /* siginfo_t, 128 bytes */
+    int32_t signo, err, code, pad;
+    uint64_t w[14];
+};
+
+struct pending_signal {
+    struct siginfo_raw info;
+    bool is_fault; /* raised by the instruction at the thread's pc: cannot be blocked or ignored */
+};
+
+struct altstack { /* stack_t */
+    uint64_t sp;
+    int32_t flags, pad;
+    uint64_t size;
+};
+
+struct thread {
+    struct tblock *tb;
+    struct process *process;
+    int tid;
+    bool in_use;
+    bool stepping;       /* single-stepping to the next instruction boundary, with signals queued */
+    uint64_t sigmask;    /* as the program sees it */
+    uint64_t saved_mask; /* sigsuspend & co: mask to restore after delivery */
+    bool restore_mask;
+    struct altstack altstack;
+    int n_pending;
+    struct pending_signal pending[PENDING_MAX];
+    uint64_t fault_err, fault_trapno, fault_cr2; /* of the pending fault, as the kernel reported them */
+    uint8_t *sigstack; /* the runtime's own alternate stack */
+    struct thread *next;
+};
+
+/* A thread block with stacks and slots filled in; reuses those of threads that ended. NULL: no memory. */
+struct thread *thread_new(struct process *p);
+/* gs, alternate stack: to be called by the thread itself. */
+void thread_adopt(struct thread *t);
+/* Ends the calling thread: gives its slot back and exits with `status`, never returning. */
+void thread_exit(struct thread *t, int status) __attribute__((noreturn));
+/* In a fork child: only `self` is left. */
+void threads_after_fork(struct thread *self);
+uint64_t threads_oldest_epoch(void);
+
+static inline struct thread *thread_self(void) { return tblock_self()->thread; }
+
+#endif
