@@ -16,3 +16,8 @@ $cc $flags -c -o table.o -Wa,-I. "$src/table.S"
 $cc $flags -c -o state.o "$src/state.S"
 $cc $flags -static -no-pie -fno-pie -o forms-static "$src/forms.c" state.o table.o cases.o
 $cc $flags -pie -fpie -o forms-pie "$src/forms.c" state.o table.o cases.o
+
+# The stack of a program with nested functions is executable; smc.c wants that.
+flow="$src/flow.c $src/smc.c $src/flow_start.S $src/flow_branch.S $src/flow_odd.S"
+$cc $flags -static -no-pie -fno-pie -Wl,--no-warn-execstack -o flow-static $flow -pthread
+$cc $flags -pie -fpie -Wl,--no-warn-execstack -o flow-pie $flow -pthread

@@ -7,12 +7,13 @@
 
 #define CASE_SLOT 32 /* bytes of code per case in cases.S: the instruction, then a jump to form_done */
 
-/* Fixed places, below 2 GB so that absolute, 32-bit and sign-extended addresses reach them. */
-#define ARENA 0x10000000u
+/* Fixed places: below 2 GB so that absolute, 32-bit and sign-extended addresses reach them, and above where the kernel
+ * may put the heap of a program loaded at 4 MB. */
+#define ARENA 0x60000000u
 #define ARENA_SIZE 0x2000u
-#define STACK 0x11000000u
+#define STACK 0x61000000u
 #define STACK_SIZE 0x2000u
-#define JIT 0x30000000u
+#define JIT 0x70000000u
 #define JIT_SIZE 0x1000u
 #define LOCAL_SIZE 0x1000u /* rip_area and tls_area */
 

@@ -69,9 +69,39 @@ compare() {
     done
 }
 
+# compare_flow NAME PROG: the hand-written tests; those that differ (or all, if it died) once more, each on its own.
+compare_flow() {
+    local name=$1 prog=$2 bad=0 total t
+    native "$prog"
+    timeout 60 $TRANSLATE "$prog" >"$tmp/translated" 2>"$tmp/err"
+    total=$("$prog" -l | wc -l)
+    if cmp -s "$tmp/native" "$tmp/translated"; then
+        : >"$tmp/bad"
+    else
+        "$prog" -l | while read -r t; do
+            grep "^$t\( \|\$\)" "$tmp/native" >"$tmp/v1"
+            grep "^$t\( \|\$\)" "$tmp/translated" >"$tmp/v2"
+            cmp -s "$tmp/v1" "$tmp/v2" && continue
+            timeout 10 $TRANSLATE "$prog" "$t" >"$tmp/v2" 2>"$tmp/err"
+            status=$?
+            cmp -s "$tmp/v1" "$tmp/v2" && [ $status -eq 0 ] && continue
+            echo "  $t"
+            [ $status -eq 0 ] || echo "    died: status $status: $(tail -1 "$tmp/err")"
+            diff "$tmp/v1" "$tmp/v2" | grep '^[<>]' | head -8 | sed 's/^/    /'
+        done >"$tmp/bad"
+    fi
+    bad=$(grep -c '^  [^ ]' "$tmp/bad")
+    printf '%s: %d hand-written tests compared, %d differ\n' "$name" "$total" "$bad"
+    passed=$((passed + total - bad)) failed=$((failed + bad))
+    head -$((shown * 10)) "$tmp/bad"
+}
+
 compare forms-static "$asm/forms-static"
 compare forms-pie "$asm/forms-pie"
 compare forms-jit "$asm/forms-static" -j -s 7
+
+compare_flow flow-static "$asm/flow-static"
+compare_flow flow-pie "$asm/flow-pie"
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]
