@@ -70,8 +70,18 @@ void engine_on_syscall(struct tblock *t) {
     engine_on_enter(t);
 }
 
+static void drop_stale(gaddr pc) {
+    lock_take(&cache_lock);
+    struct block *b = cache_find(pc);
+    if (b) cache_invalidate(b);
+    lock_drop(&cache_lock);
+}
+
 void engine_on_special(struct tblock *t) {
-    engine_host.special(t, (enum special)(uint32_t)t->exit_index);
+    if ((uint32_t)t->exit_index == SPECIAL_STALE)
+        drop_stale(t->pc);
+    else
+        engine_host.special(t, (enum special)(uint32_t)t->exit_index);
     engine_on_enter(t);
 }
 

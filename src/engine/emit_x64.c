@@ -286,6 +286,7 @@ void emit_land_short(struct emitter *e, uint8_t *rel8) {
 }
 
 bool emit_copy(struct emitter *e, const struct insn *in, const uint8_t *bytes) {
+    if (in->eip_rel) return false;
     if (!in->rip_rel) {
         emit_bytes(e, bytes, in->len);
         return true;
@@ -301,19 +302,14 @@ bool emit_copy(struct emitter *e, const struct insn *in, const uint8_t *bytes) {
 void emit_copy_via(struct emitter *e, const struct insn *in, const uint8_t *bytes, int scratch) {
     uint8_t b[INSN_MAX_LEN];
     memcpy(b, bytes, in->len);
-    /* the base register is a low one: clear its extension bit, which RIP-relative addressing ignored */
-    switch (in->encoding) {
-    case ENC_LEGACY:
-        if (in->has_rex) b[in->rex_off] &= (uint8_t)~1;
-        break;
-    case ENC_VEX3:
-    case ENC_XOP: b[in->prefix_len + 1] |= 0x20; break;
-    case ENC_EVEX: b[in->prefix_len + 1] |= 0x20; break;
-    default: break;
-    }
+    /* the base is a low register and there is no index: clear the bits that extend them (inverted in VEX and EVEX) */
+    if (in->encoding == ENC_LEGACY && in->has_rex) b[in->rex_off] &= (uint8_t)~3;
+    if (in->encoding == ENC_VEX3 || in->encoding == ENC_XOP || in->encoding == ENC_EVEX) b[in->prefix_len + 1] |= 0x60;
     b[in->modrm_off] = (uint8_t)((in->modrm & 0x38) | scratch);
-    emit_bytes(e, b, in->disp_off);
-    emit_bytes(e, b + in->disp_off + 4, in->len - in->disp_off - 4u);
+    for (int i = 0; i <= in->modrm_off; i++)
+        if (i >= in->prefix_len || b[i] != SEG_GS) put(e, b[i]);
+    size_t rest = in->modrm_off + 1u + (in->sib_off ? 1 : 0) + in->disp_size;
+    emit_bytes(e, b + rest, in->len - rest);
 }
 
 uint8_t *emit_copy_loop(struct emitter *e, const struct insn *in, const uint8_t *bytes) {
@@ -323,8 +319,40 @@ uint8_t *emit_copy_loop(struct emitter *e, const struct insn *in, const uint8_t 
     return at;
 }
 
+/* The extension bits X and B of the operand as a legacy REX prefix has them. */
+static uint8_t operand_rex_bits(const struct insn *in, const uint8_t *bytes) {
+    if (in->encoding == ENC_LEGACY) return in->has_rex ? bytes[in->rex_off] & 3 : 0;
+    if (in->encoding == ENC_VEX2) return 0;
+    return (uint8_t)~bytes[in->prefix_len + 1] >> 5 & 3;
+}
+
+bool emit_lea_operand(struct emitter *e, const struct insn *in, const uint8_t *bytes, int reg) {
+    if (in->rip_rel || in->eip_rel) return false;
+    for (int i = 0; i < in->prefix_len; i++)
+        if (bytes[i] == 0x67) {
+            put(e, 0x67);
+            break;
+        }
+    put(e, (uint8_t)(REX_W | (reg >> 3) << 2 | operand_rex_bits(in, bytes)));
+    put(e, 0x8d);
+    put(e, (uint8_t)((in->modrm & 0xc7) | (reg & 7) << 3));
+    emit_bytes(e, bytes + in->modrm_off + 1, (in->sib_off ? 1u : 0u) + in->disp_size);
+    return true;
+}
+
+bool emit_cmp_rip_reg(struct emitter *e, int reg, int size, uint64_t address) {
+    if (size == 2) put(e, 0x66);
+    put(e, rex(size == 8, reg, 0, 0));
+    put(e, size == 1 ? 0x38 : 0x39);
+    put(e, (uint8_t)(0x05 | (reg & 7) << 3));
+    int64_t disp = (int64_t)(address - (uint64_t)(e->p + 4));
+    put32(e, (uint32_t)disp);
+    return disp == (int32_t)disp;
+}
+
 bool emit_load_operand(struct emitter *e, const struct insn *in, const uint8_t *bytes, int reg) {
     uint8_t old_rex = in->has_rex ? bytes[in->rex_off] : 0;
+    if (in->eip_rel) return false;
     if (!in->has_mem) {
         emit_mov_reg_reg(e, reg, (in->modrm & 7) | (old_rex & 1) << 3);
         return true;

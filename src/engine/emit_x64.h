@@ -62,12 +62,16 @@ void emit_land_short(struct emitter *e, uint8_t *rel8);
 
 /* The instruction itself, its RIP-relative operand (if any) adjusted to the new place. False: out of reach. */
 bool emit_copy(struct emitter *e, const struct insn *in, const uint8_t *bytes);
-/* The same with the RIP-relative operand replaced by (scratch); scratch is one of rax rcx rdx rbx rsi rdi and holds the address. */
+/* The same with its memory operand replaced by (scratch), and without a gs prefix; scratch is one of rax rcx rdx rbx rsi rdi. */
 void emit_copy_via(struct emitter *e, const struct insn *in, const uint8_t *bytes, int scratch);
 /* loop/jrcxz family with the displacement left open (short). */
 uint8_t *emit_copy_loop(struct emitter *e, const struct insn *in, const uint8_t *bytes);
 /* mov <operand of an indirect jmp or call>,reg. False: its RIP-relative operand is out of reach. */
 bool emit_load_operand(struct emitter *e, const struct insn *in, const uint8_t *bytes, int reg);
+/* lea <memory operand of the instruction>,reg; false: RIP-relative (nothing is emitted, the address is in->target). */
+bool emit_lea_operand(struct emitter *e, const struct insn *in, const uint8_t *bytes, int reg);
+/* cmp reg,address(%rip), `size` bytes of them; false: out of reach. */
+bool emit_cmp_rip_reg(struct emitter *e, int reg, int size, uint64_t address);
 /* The instruction without its gs prefix byte. */
 void emit_copy_without_gs(struct emitter *e, const struct insn *in, const uint8_t *bytes);
 

@@ -14,9 +14,8 @@ enum special { /* instructions that leave the cache to be done by hand */
     SPECIAL_INVALID, /* bytes that do not decode */
     SPECIAL_XBEGIN,
     SPECIAL_GSBASE,
-    SPECIAL_GS_MEM,
     SPECIAL_SEGREG,
-    SPECIAL_POPF,
+    SPECIAL_STALE, /* the bytes of a checked block have changed: the engine itself sees to it */
 };
 
 /* A stretch of guest memory that may be executed. */

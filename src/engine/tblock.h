@@ -29,6 +29,7 @@
 #define TB_COUNT_STORES 296
 #define TB_FN_SAFEPOINT 304
 #define TB_FN_CALL_FAIL 312
+#define TB_GUEST_GS 320
 
 #define TBLOCK_OFFSETS(X)                                                                          \
     X(self, TB_SELF)                                                                               \
@@ -55,7 +56,8 @@
     X(count_loads, TB_COUNT_LOADS)                                                                 \
     X(count_stores, TB_COUNT_STORES)                                                               \
     X(fn_safepoint, TB_FN_SAFEPOINT)                                                               \
-    X(fn_call_fail, TB_FN_CALL_FAIL)
+    X(fn_call_fail, TB_FN_CALL_FAIL)                                                               \
+    X(guest_gs, TB_GUEST_GS)
 
 #ifndef __ASSEMBLER__
 
@@ -83,9 +85,9 @@ struct tblock {
     uint64_t pending; /* a signal or request waits for the next safepoint */
     uint64_t count_insns, count_loads, count_stores;
     uint64_t fn_safepoint, fn_call_fail;
+    uint64_t guest_gs; /* gs base as the program set it */
     /* from here on: C only */
     struct thread *thread;
-    uint64_t guest_gs; /* gs base as the program set it */
     uint64_t epoch; /* last cache epoch this thread has seen at a safepoint */
 };
 

@@ -47,8 +47,10 @@ struct build {
     gaddr end;            /* guest address behind the last instruction */
     struct block *known_call; /* the block runs into a call that this one holds */
     bool falls_out;       /* the last instruction may go on at `end` */
+    bool checked;         /* verify the guest bytes at entry */
     int n_exits, n_literals, n_sites;
     struct insn insn[MAX_INSNS];
+    uint8_t bytes[MAX_INSNS * INSN_MAX_LEN + 16]; /* the guest bytes as decoded: another thread may be writing them */
     struct insn_map map[MAX_INSNS];
     struct liveness live[MAX_INSNS + 1]; /* before each instruction */
     struct pending_exit exits[MAX_EXITS];
@@ -73,7 +75,6 @@ static bool ends_block(const struct insn *in) {
     case INSN_FAR:
     case INSN_XBEGIN:
     case INSN_GSBASE:
-    case INSN_GS_MEM:
     case INSN_SEGREG:
     case INSN_POPF: return true;
     default: return false;
@@ -84,10 +85,18 @@ static bool goes_on_behind(const struct insn *in) {
     return in->cls == INSN_JCC || in->cls == INSN_CALL || in->cls == INSN_CALL_IND || in->cls == INSN_LOOP;
 }
 
+static bool decode_at(struct build *b, struct insn *in, gaddr pc, gaddr at, gaddr code_end) {
+    uint8_t *copy = b->bytes + (at - pc);
+    size_t avail = MIN(code_end - at, (gaddr)INSN_MAX_LEN);
+    memcpy(copy, (const void *)at, avail);
+    return decode_insn(in, copy, avail, at);
+}
+
 static bool gather(struct build *b, gaddr pc, int limit) {
     struct code_range code;
     if (!engine_host.code_at(pc, &code)) return false;
-    int continues = 0;
+    int continues = 0, max_continues = code.checked ? 0 : MAX_CONTINUES;
+    b->checked = code.checked;
     gaddr at = pc;
     b->falls_out = true;
     for (b->n = 0; b->n < limit; b->n++) {
@@ -95,13 +104,13 @@ static bool gather(struct build *b, gaddr pc, int limit) {
         if (b->n > 0) {
             if (cache_find(at)) break;
             if (PAGE_DOWN(at) > PAGE_DOWN(pc) + PAGE_SIZE) break; /* at most two pages: see struct block */
-            if (at >= code.end && !engine_host.code_at(at, &code)) break;
+            if (at >= code.end && (!engine_host.code_at(at, &code) || code.checked != b->checked)) break;
         }
-        if (!decode_insn(in, (const uint8_t *)at, code.end - at, at)) {
+        if (!decode_at(b, in, pc, at, code.end)) {
             /* it may go on in the next mapping */
             struct code_range more;
             if (code.end - at >= INSN_MAX_LEN || !engine_host.code_at(code.end, &more) ||
-                !decode_insn(in, (const uint8_t *)at, more.end - at, at)) {
+                !decode_at(b, in, pc, at, more.end)) {
                 in->cls = INSN_INVALID;
                 in->pc = at;
                 in->len = 1;
@@ -119,7 +128,7 @@ static bool gather(struct build *b, gaddr pc, int limit) {
             b->falls_out = false;
             break;
         }
-        if (goes_on_behind(in) && ++continues > MAX_CONTINUES) {
+        if ((goes_on_behind(in) && ++continues > max_continues) || (b->checked && in->store_size)) {
             b->n++;
             break;
         }
@@ -208,10 +217,10 @@ static void emit_special_exit(struct emitter *e, gaddr pc, int fn, int what) {
     emit_jmp_tb(e, fn);
 }
 
-static int pick_scratch(const struct insn *in) {
+static int pick_scratch(const struct insn *in, int other_than) {
     static const uint8_t low[] = {RCX, RDX, RSI, RDI, RAX, RBX};
     for (size_t i = 0; i < sizeof low; i++)
-        if (!((in->gpr_read | in->gpr_write) & REG_BIT(low[i]))) return low[i];
+        if (low[i] != other_than && !((in->gpr_read | in->gpr_write) & REG_BIT(low[i]))) return low[i];
     return -1;
 }
 
@@ -259,14 +268,35 @@ static void emit_plain(struct build *b, int i, const uint8_t *bytes) {
     uint8_t *start = b->e.p;
     if (emit_copy(&b->e, in, bytes)) return;
     b->e.p = start;
-    int s = pick_scratch(in);
+    int s = pick_scratch(in, -1);
     CHECK(s >= 0);
     b->map[i].spill = SPILL_SCRATCH;
     b->map[i].scratch = (uint8_t)s;
     emit_store_tb(&b->e, s, TB_S2);
-    emit_mov_reg_imm(&b->e, s, in->target);
+    emit_mov_reg_imm(&b->e, s, in->eip_rel ? (uint32_t)in->target : in->target);
     emit_copy_via(&b->e, in, bytes, s);
     emit_load_tb(&b->e, s, TB_S2);
+}
+
+/* gs is ours: the address is made from the program's own gs base. */
+static void emit_gs_mem(struct build *b, int i, const uint8_t *bytes) {
+    const struct insn *in = &b->insn[i];
+    struct emitter *e = &b->e;
+    int s = pick_scratch(in, -1), r = pick_scratch(in, s);
+    if (!in->has_mem || s < 0 || r < 0) { /* string instructions and absolute moves: only without a base */
+        emit_copy_without_gs(e, in, bytes);
+        return;
+    }
+    b->map[i].spill = SPILL_SCRATCH;
+    b->map[i].scratch = (uint8_t)s;
+    emit_store_tb(e, s, TB_S2);
+    emit_store_tb(e, r, TB_S3);
+    if (!emit_lea_operand(e, in, bytes, s)) emit_mov_reg_imm(e, s, in->target);
+    emit_load_tb(e, r, TB_GUEST_GS);
+    emit_lea_sum(e, s, s, r);
+    emit_load_tb(e, r, TB_S3);
+    emit_copy_via(e, in, bytes, s);
+    emit_load_tb(e, s, TB_S2);
 }
 
 /* rcx and s1 = target of an indirect transfer, then rcx = table index. */
@@ -276,7 +306,7 @@ static void emit_target_to_index(struct build *b, const struct insn *in, const u
     uint8_t *start = e->p;
     if (!emit_load_operand(e, in, bytes, RCX)) {
         e->p = start;
-        emit_mov_reg_imm(e, RCX, in->target);
+        emit_mov_reg_imm(e, RCX, in->eip_rel ? (uint32_t)in->target : in->target);
         emit_load_reg_reg(e, RCX, RCX);
     }
     emit_store_tb(e, RCX, TB_S1);
@@ -296,7 +326,7 @@ static void emit_after_call(struct build *b, int i) {
 
 static void emit_insn(struct build *b, int i) {
     const struct insn *in = &b->insn[i];
-    const uint8_t *bytes = (const uint8_t *)in->pc;
+    const uint8_t *bytes = b->bytes + (in->pc - b->insn[0].pc);
     struct emitter *e = &b->e;
     gaddr next = in->pc + in->len;
     if (the_policy->before_insn) the_policy->before_insn(e, in, b->live[i]);
@@ -365,7 +395,7 @@ static void emit_insn(struct build *b, int i) {
     case INSN_FAR: emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_FAR); break;
     case INSN_XBEGIN: emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_XBEGIN); break;
     case INSN_GSBASE: emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_GSBASE); break;
-    case INSN_GS_MEM: emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_GS_MEM); break;
+    case INSN_GS_MEM: emit_gs_mem(b, i, bytes); break;
     case INSN_SEGREG: emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_SEGREG); break;
     case INSN_INVALID: emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_INVALID); break;
     case INSN_POPF:
@@ -374,6 +404,45 @@ static void emit_insn(struct build *b, int i) {
         break;
     default: emit_plain(b, i, bytes);
     }
+}
+
+/* ---- checked blocks ---- */
+
+static void emit_check_undo(struct emitter *e, uint8_t flags_live) {
+    if (flags_live) {
+        emit_restore_flags_rax(e);
+        emit_load_tb(e, RAX, TB_S3);
+    }
+    emit_load_tb(e, RCX, TB_S2);
+}
+
+/* Compares the guest bytes with what was translated; leaves the cache when they differ. */
+static void emit_check(struct build *b, gaddr pc) {
+    struct emitter *e = &b->e;
+    uint8_t flags_live = b->live[0].flags;
+    uint8_t *fail[(MAX_INSNS * INSN_MAX_LEN) / 4 + 4];
+    int n_fail = 0;
+    size_t len = b->end - pc;
+    emit_store_tb(e, RCX, TB_S2);
+    if (flags_live) {
+        emit_store_tb(e, RAX, TB_S3);
+        emit_save_flags_rax(e);
+    }
+    for (size_t at = 0; at < len;) {
+        size_t size = len - at >= 8 ? 8 : len - at >= 4 ? 4 : len - at >= 2 ? 2 : 1;
+        uint64_t want = 0;
+        memcpy(&want, b->bytes + at, size);
+        emit_mov_reg_imm(e, RCX, want);
+        if (!emit_cmp_rip_reg(e, RCX, (int)size, pc + at)) e->full = true;
+        fail[n_fail++] = emit_jcc(e, 5 /* ne */, NULL);
+        at += size;
+    }
+    uint8_t *ok = emit_jmp(e, NULL);
+    for (int i = 0; i < n_fail && !e->full; i++) emit_set_rel32(fail[i], e->p);
+    emit_check_undo(e, flags_live);
+    emit_special_exit(e, pc, TB_FN_SPECIAL, SPECIAL_STALE);
+    if (!e->full) emit_set_rel32(ok, e->p);
+    emit_check_undo(e, flags_live);
 }
 
 /* ---- blocks ---- */
@@ -389,6 +458,7 @@ static bool finish_exits(struct build *b, struct block *blk) {
     for (int i = 0; i < b->n_exits; i++) {
         struct pending_exit *p = &b->exits[i];
         uint8_t *inside = p->kind == ENTRY_PLAIN ? host_of(b, blk->host, p->target) : NULL;
+        if (b->checked && inside != blk->host) inside = NULL; /* past the check only from the top */
         if (inside) {
             emit_set_rel32(p->rel32, inside);
             continue;
@@ -428,6 +498,7 @@ static void emit_body(struct build *b, uint8_t *host) {
     for (int i = 0; i < b->n; i++) {
         b->map[i].host_off = (uint16_t)(b->e.p - host);
         b->map[i].guest_off = (uint16_t)(b->insn[i].pc - b->insn[0].pc);
+        if (i == 0 && b->checked) emit_check(b, b->insn[0].pc);
         emit_insn(b, i);
     }
 }
@@ -458,7 +529,7 @@ static struct block *build_block(struct build *b, gaddr pc, enum entry_kind reas
     blk->n_insns = (uint16_t)b->n;
     blk->map = map;
     memcpy(map, b->map, sizeof *map * (size_t)b->n);
-    blk->code_hash = hash_bytes((const uint8_t *)pc, b->end - pc);
+    blk->code_hash = hash_bytes(b->bytes, b->end - pc);
     blk->exits = cache_meta(r, sizeof(struct exit) * (size_t)b->n_exits);
     if (b->e.full || !blk->exits || !finish_exits(b, blk)) {
         r->meta_next = meta_mark;
@@ -493,7 +564,7 @@ struct block *translate(gaddr pc, enum entry_kind reason) {
     struct block *blk = build_block(&b, pc, reason);
     CHECK(blk);
     for (int i = 0; i < b.n_sites; i++) {
-        cache_add_call(b.sites[i].call_pc, blk);
+        if (!b.checked) cache_add_call(b.sites[i].call_pc, blk);
         cache_add_site(b.sites[i].ret_pc, b.sites[i].site);
     }
     if (unlikely(trace_level)) trace_block(&b, blk);

@@ -66,6 +66,15 @@ clone_thread:
     call thread_child
     ud2
 
+/* What the kernel calls for a signal: the program's AC flag must not reach C code. */
+    .globl signal_entry
+    .hidden signal_entry
+signal_entry:
+    pushfq
+    andl $~0x40000, (%rsp)
+    popfq
+    jmp signals_handle
+
 /* The end of every signal handler of ours. */
     .globl signal_restorer
     .hidden signal_restorer

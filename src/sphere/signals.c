@@ -28,7 +28,7 @@
 #define TRAP_PAGE_FAULT 14
 #define PF_WRITE 2
 
-extern char signal_restorer[], rt_resume[], rt_resume_end[];
+extern char signal_entry[], signal_restorer[], rt_resume[], rt_resume_end[];
 
 static bool is_sync(int signo) { return signo <= 64 && (SIGNALS_SYNC & SIG_BIT(signo)); }
 
@@ -51,7 +51,7 @@ static void regs_from(struct fault_regs *r, const struct mcontext *mc) {
                             mc->r8,  mc->r9,  mc->r10, mc->r11, mc->r12, mc->r13, mc->r14, mc->r15};
     memcpy(r->gpr, g, sizeof g);
     r->host_pc = mc->rip;
-    r->rflags = mc->eflags & ~(FLAG_TF | 0x10000ull /* RF */);
+    r->rflags = mc->eflags & ~FLAG_TF;
 }
 
 static void queue(struct thread *t, const struct siginfo_raw *info, bool is_fault) {
@@ -142,6 +142,9 @@ static void kernel_default(int signo) {
 
 void signals_die(struct thread *t, const struct siginfo_raw *info) {
     int signo = info->signo;
+    if (trace_level)
+        say("dies of signal %d (code %d, address %lx) at guest pc %lx, rsp %lx, thread %d", signo, info->code, info->w[0],
+            t->tb->pc, t->tb->gpr[RSP], t->tid);
     if (the_policy->thread_end) the_policy->thread_end(t->tb);
     kernel_default(signo);
     uint64_t mask = ~SIG_BIT(signo);
@@ -157,7 +160,7 @@ void signals_die(struct thread *t, const struct siginfo_raw *info) {
 static long install(int signo, const struct ksigaction *sa) {
     struct ksigaction k = {0};
     if (sa->handler > 1 || is_sync(signo)) {
-        k.handler = (uint64_t)signals_handle;
+        k.handler = (uint64_t)signal_entry;
         k.flags = SA_SIGINFO_ | SA_ONSTACK_ | SA_RESTORER_ | (sa->flags & SA_KERNEL_KEEPS);
         k.restorer = (uint64_t)signal_restorer;
         k.mask = ~SIGNALS_SYNC;
