@@ -88,9 +88,29 @@ static void print_regs(const char *test, const char *what, const uint64_t *gpr)
             printf("%s", i % 8 == 7 ? "\n" : "");
 }
 
+#define UNTOUCHED 0x5c
+
+/* What the test left around its first stack pointer, dead slots below it included: nobody else writes there. */
+static void print_stack(const char *test)
+{
+    uint64_t untouched;
+    int n = 0;
+    memset(&untouched, UNTOUCHED, sizeof untouched);
+    for (int i = -128; i < 128; i++) {
+        uint64_t v = *(uint64_t *)(uintptr_t)(FSTACK_TOP + 8 * i);
+        if (v != untouched && n++ < 24)
+            printf("%s%s %+d:%lx", n % 8 == 1 ? test : "", n % 8 == 1 ? " stack" : "", 8 * i, without_base(v)),
+                printf("%s", n % 8 ? "" : "\n");
+    }
+    if (n > 24)
+        printf("%s stack %d more, all: %lx\n", test, n - 24, hash_memory(FSTACK_TOP - 0x400, 0x800));
+    else if (n % 8)
+        printf("\n");
+}
+
 static void run_flow(const struct flow_test *t)
 {
-    memset((void *)(uintptr_t)(FSTACK_TOP - 0x2000), 0x5c, 0x4000);
+    memset((void *)(uintptr_t)(FSTACK_TOP - 0x2000), UNTOUCHED, 0x4000);
     memset((void *)(uintptr_t)FDATA, 0, FDATA_SIZE);
     mprotect((void *)(uintptr_t)FGUARD, 4096, PROT_READ | PROT_WRITE);
     memset((void *)(uintptr_t)(FGUARD - 4096), 0, 3 * 4096);
@@ -112,13 +132,13 @@ static void run_flow(const struct flow_test *t)
         print_regs(t->name, " fault", f->gpr);
     }
     print_regs(t->name, "", flow_regs.gpr);
+    print_stack(t->name);
     printf("%s rflags=%lx", t->name, flow_regs.rflags);
     for (int i = 0; i < FLOW_OUTS; i++)
         if (flow_out[i])
             printf(" out%d=%lx", i, without_base(flow_out[i]));
     mprotect((void *)(uintptr_t)FGUARD, 4096, PROT_READ | PROT_WRITE);
-    printf(" stack=%lx data=%lx guard=%lx\n", hash_memory(FSTACK_TOP - 0x400, 0x800), hash_memory(FDATA, FDATA_SIZE),
-           hash_memory(FGUARD - 4096, 3 * 4096));
+    printf(" data=%lx guard=%lx\n", hash_memory(FDATA, FDATA_SIZE), hash_memory(FGUARD - 4096, 3 * 4096));
     fflush(stdout);
 }
 

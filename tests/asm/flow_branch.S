@@ -252,7 +252,7 @@ FLOW push_pop_mem_\name
 	THROUGH_MEM r12_r15,"mov $FDATA+0x108, %r12d; mov $-4, %r15",8(%r12,%r15,4)
 	THROUGH_MEM index,"mov $FDATA/8, %eax",0x100(,%rax,8)
 	THROUGH_MEM a32,"movabs $0xdeadbeef00000000+FDATA, %rcx",0x100(%ecx)
-	THROUGH_MEM a32_index,"movabs $0xdeadbeef00000000+FDATA, %rdx; movabs $0xfeed000000000040, %r8",(%edx,%r8d,4)
+	THROUGH_MEM a32_index,"movabs $0xdeadbeef00000000+FDATA, %rdx; movabs $0xfeed000000000040, %r14",(%edx,%r14d,4)
 	THROUGH_MEM rbp,"mov $FDATA+0x80, %ebp",0x80(%rbp)
 	THROUGH_MEM rsp,"lea -0x100(%rsp), %rsp; mov FDATA+0x100, %rdx; mov %rdx, (%rsp)",(%rsp)
 	THROUGH_MEM rsp_d8,"mov FDATA+0x100, %rdx; mov %rdx, 8(%rsp)",8(%rsp)

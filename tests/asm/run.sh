@@ -43,6 +43,31 @@ translated() {
     done
 }
 
+# What kinds of differences there are, and in which instructions: "state 2: runs instead of signal 11".
+summarize() {
+    awk 'FNR == 1 { file++ }
+         file == 1 { bad[$1]; next }
+         file == 2 { for (i = 2; i <= NF; i++) native[$1, i] = $i; count[$1] = NF; next }
+         file == 3 && $1 in bad {
+             for (i = 2; i <= NF || i <= count[$1]; i++) {
+                 a = native[$1, i]; b = $i
+                 if (a == b) continue
+                 fa = a ~ /:/ ? "signal " substr(a, 1, index(a, "@") - 1) : "a result"
+                 fb = $2 == "died:" ? "death" : b ~ /:/ ? "signal " substr(b, 1, index(b, "@") - 1) : b == "" ? "nothing" : "a result"
+                 kind[$1] = fa == fb ? "other state after " fa : fb " instead of " fa
+                 break
+             }
+             seen[$1]; next
+         }
+         file == 4 { split($0, c, "\t") } file == 4 && c[1] in bad {
+             k = c[1] in seen ? kind[c[1]] : "not reached"
+             n[k]++; split(c[2], w, " ")
+             if (!((k, w[1]) in had) && length(which[k]) < 90) { which[k] = which[k] " " w[1]; had[k, w[1]] }
+         }
+         END { for (k in n) printf "    %6d %s:%s\n", n[k], k, which[k] }' \
+        "$tmp/bad" "$tmp/native" "$tmp/translated" "$asm/cases.txt" | sort -rn
+}
+
 # compare NAME PROG ARGS...: counts, and shows the first cases that differ with text, bytes and registers.
 compare() {
     local name=$1; shift
@@ -60,6 +85,7 @@ compare() {
     printf '%s: %d forms compared (%d run on this CPU, the others fault alike) in %d cases, %d differ\n' \
         "$name" "$forms" "$known" "$total" "$bad"
     passed=$((passed + total - bad)) failed=$((failed + bad))
+    [ $bad -eq 0 ] || summarize
     head -$shown "$tmp/bad" | while read -r n; do
         awk -F'\t' -v n="$n" '$1 == n { printf "  case %d: %s   [%s]  form %s\n", n, $3, $4, $2 }' "$asm/cases.txt"
         grep "^$n died" "$tmp/translated" | sed 's/^/    /'
