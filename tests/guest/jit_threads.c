@@ -50,6 +50,7 @@ int main(void) {
         serialize();
         CHECK(((int (*)(void))page)() == (i & 1 ? 1 : 2));
         if (i % 40 == 0) sleep_ms(10);
+        if (i > 400) sleep_ms(1);
     }
     __atomic_store_n((uint64_t *)page, to2, __ATOMIC_SEQ_CST);
     sleep_ms(20);
