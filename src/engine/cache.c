@@ -156,7 +156,11 @@ static void region_unmap(struct region *r) {
             *p = r->next;
             break;
         }
-    SYS(munmap, r->base, r->end - r->base);
+    gaddr base = (gaddr)r->base;
+    size_t size = (size_t)(r->end - r->base);
+    bool low = in_low_window(r);
+    SYS(munmap, base, size);
+    if (!low) engine_host.unclaim(base, size);
 }
 
 static void reclaim_retired(void) {
@@ -226,6 +230,13 @@ static bool reaches(const struct region *r, gaddr pc) {
     return d > -0x60000000ll && d < 0x60000000ll;
 }
 
+static struct region *window_at(gaddr at) {
+    if (!engine_host.claim(at, SEGMENT_SIZE)) return NULL;
+    struct region *r = region_make(at, SEGMENT_SIZE);
+    if (!r) engine_host.unclaim(at, SEGMENT_SIZE);
+    return r;
+}
+
 /* Code far from the low window: a window of its own near by, wherever the address space has a hole. */
 static struct region *far_region(gaddr pc) {
     for (struct region *r = regions; r; r = r->next)
@@ -233,8 +244,8 @@ static struct region *far_region(gaddr pc) {
     for (uint64_t step = 0; step < 0x50000000; step += 0x2000000) {
         gaddr above = (pc & ~0x1ffffffull) + 0x4000000 + step, below = (pc & ~0x1ffffffull) - 0x4000000 - step;
         struct region *r = NULL;
-        if (above < LAYOUT_GUEST_END && engine_host.may_place(above, SEGMENT_SIZE)) r = region_make(above, SEGMENT_SIZE);
-        if (!r && below < pc && engine_host.may_place(below, SEGMENT_SIZE)) r = region_make(below, SEGMENT_SIZE);
+        r = window_at(above);
+        if (!r && below < pc) r = window_at(below);
         if (r) return r;
     }
     return NULL;

@@ -33,7 +33,8 @@ struct engine_host {
     void (*bad_pc)(struct tblock *t);               /* t->pc cannot be executed: deliver the fault */
     void (*safepoint)(struct tblock *t);            /* something is pending */
     uint64_t (*oldest_epoch)(void);                 /* over all threads of the address space */
-    bool (*may_place)(gaddr at, size_t len);        /* whether a cache window may go there */
+    bool (*claim)(gaddr at, size_t len);            /* takes guest address space for a cache window; false: not free */
+    void (*unclaim)(gaddr at, size_t len);
 };
 
 extern struct engine_host engine_host;

@@ -98,14 +98,11 @@ rt_resume:
     cmpq $0, %gs:TB_PENDING
     jne 2f
     pushq %gs:TB_RFLAGS
-    testl $0xffffb32a, (%rsp) /* more than the arithmetic flags, IF and the always-one bit? */
+    testl $0xfffff528, (%rsp) /* more than the arithmetic flags, IF and the always-one bit? */
     jnz 3f
-    mov (%rsp), %rax
-    /* OF from bit 11, the rest through ah */
-    mov %al, %ah
-    shr $11, %rax
-    /* rax bit 0 = OF; ah was shifted away: take it from memory again */
-    and $1, %al
+    mov (%rsp), %eax
+    shr $11, %eax
+    and $1, %eax /* OF */
     mov (%rsp), %ah
     add $0x7f, %al
     sahf

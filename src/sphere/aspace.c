@@ -86,6 +86,15 @@ static void list_carve(gaddr start, gaddr end) {
     as->n -= k - i;
 }
 
+/* The same, sparing cache windows. */
+static void carve_guest(gaddr start, gaddr end) {
+    for (size_t i = first_above(start); i < as->n && as->list[i].start < end; i = first_above(start)) {
+        gaddr stop = MIN(as->list[i].end, end);
+        if (!as->list[i].runtime) list_carve(start, stop);
+        start = stop;
+    }
+}
+
 static bool same_kind(const struct mapping *a, const struct mapping *b) {
     return a->end == b->start && a->prot == b->prot && a->flags == b->flags && a->file.ino == b->file.ino &&
            a->file.dev == b->file.dev && (a->file.ino == 0 || a->offset + (a->end - a->start) == b->offset) &&
@@ -117,6 +126,8 @@ static bool overlaps(gaddr start, gaddr end, gaddr lo, gaddr hi) { return start 
 
 bool aspace_is_runtime(gaddr start, size_t len) {
     gaddr end = start + len;
+    for (size_t i = first_above(start); i < as->n && as->list[i].start < end; i++)
+        if (as->list[i].runtime) return true;
     return overlaps(start, end, LAYOUT_KEPT_BASE, LAYOUT_CACHE_END) || overlaps(start, end, LAYOUT_RT, LAYOUT_THREADS_END);
 }
 
@@ -242,11 +253,12 @@ long aspace_munmap(gaddr addr, size_t len) {
     long ret = 0;
     for (size_t i = first_above(addr); i < as->n && as->list[i].start < addr + len; i++) {
         gaddr lo = MAX(as->list[i].start, addr), hi = MIN(as->list[i].end, addr + len);
+        if (as->list[i].runtime) continue;
         ret = SYS(munmap, lo, hi - lo);
         if (ret) break;
     }
     if (!ret) {
-        list_carve(addr, addr + len);
+        carve_guest(addr, addr + len);
         freed(addr, addr + len);
     }
     lock_drop(&cache_lock);
@@ -425,9 +437,14 @@ void aspace_adopt(gaddr start, size_t len, int prot, const char *name) {
     lock_drop(&cache_lock);
 }
 
-bool aspace_may_place(gaddr at, size_t len) {
-    return usable(at, len);
+bool aspace_claim(gaddr at, size_t len) {
+    if (!usable(at, len)) return false;
+    struct mapping m = {.start = at, .end = at + len, .runtime = true, .name = "[reprise]"};
+    list_add(&m);
+    return true;
 }
+
+void aspace_unclaim(gaddr at, size_t len) { list_carve(at, at + len); }
 
 void aspace_start(uint64_t seed) {
     as->list = arena_reserve(MAX_MAPPINGS * sizeof *as->list);

@@ -1,5 +1,5 @@
 /* Address space: what the program has mapped, as the program believes it to be.
- * Invariant: every mapping of the program is in the list; nothing of the runtime is.
+ * Invariant: every mapping of the program is in the list; of the runtime only cache windows amid the program's addresses.
  * Owner: one per address space (threads and vfork children share it). One lock, cache_lock, guards mappings and code cache
  * together, because each change of one concerns the other; aspace_* take it themselves unless they say otherwise. */
 #ifndef REPRISE_ASPACE_H
@@ -17,6 +17,7 @@ struct mapping {
     uint32_t flags;   /* MAP_* of the mmap call */
     uint64_t offset;  /* in the file */
     struct file_id file;
+    bool runtime;     /* a cache window of ours: the program must not see or touch it */
     char name[16];    /* "[heap]", "[stack]", "[vdso]": what /proc/self/maps shows for it, or "" */
 };
 
@@ -48,15 +49,16 @@ const struct mapping *aspace_peek(gaddr addr);
 int aspace_host_prot(int prot);
 /* Gives the mapping that covers addr a name for /proc/self/maps. */
 void aspace_name(gaddr addr, const char *name);
-/* The i-th mapping in address order. */
+/* The i-th mapping in address order, cache windows (`runtime`) included. */
 bool aspace_nth(size_t i, struct mapping *out);
 /* Takes note of a mapping that exists already (vDSO). */
 void aspace_adopt(gaddr start, size_t len, int prot, const char *name);
 
 /* Whether the range touches memory of the runtime. */
 bool aspace_is_runtime(gaddr start, size_t len);
-/* Whether the runtime may put a cache window there. Caller holds cache_lock. */
-bool aspace_may_place(gaddr at, size_t len);
+/* engine_host.claim and unclaim: room for a cache window between the program's mappings. Caller holds cache_lock. */
+bool aspace_claim(gaddr at, size_t len);
+void aspace_unclaim(gaddr at, size_t len);
 
 /* seed: decides where libraries go; the same for all programs of a user. */
 void aspace_start(uint64_t seed);

@@ -42,6 +42,7 @@ static void save_extended(uint8_t *area) {
     }
     memset(area + XSTATE_HEADER, 0, 64);
     __asm__ volatile("xsave64 (%0)" : : "r"(area), "a"((uint32_t)xsave_mask), "d"((uint32_t)(xsave_mask >> 32)) : "memory");
+    *(uint64_t *)(area + XSTATE_HEADER) |= 3; /* as the kernel: x87 and SSE always count, so a handler may change them */
     uint32_t *sw = (uint32_t *)(area + FX_SW_OFFSET);
     memset(sw, 0, 48);
     sw[0] = FP_MAGIC1;

@@ -186,7 +186,7 @@ static void start_here(void *sp) {
     aspace_start(the_runtime.seed);
     engine_host = (struct engine_host){.code_at = code_watch_code_at, .syscall = gate_on_syscall, .special = special_insn,
                                        .bad_pc = bad_pc, .safepoint = signals_safepoint,
-                                       .oldest_epoch = threads_oldest_epoch, .may_place = aspace_may_place};
+                                       .oldest_epoch = threads_oldest_epoch, .claim = aspace_claim, .unclaim = aspace_unclaim};
     engine_start(o.policy);
 
     struct process *p = arena_alloc(sizeof *p);
