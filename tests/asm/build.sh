@@ -8,7 +8,7 @@ out=$(cd "$out" && pwd)
 cc=${CC:-cc}
 flags="-O2 -g -Wall -Wextra -I$src"
 
-$cc $flags -o "$out/gen" "$src/gen.c" "$src/enc.c" -lZydis -lZycore
+$cc $flags -o "$out/gen" "$src/gen.c" "$src/gen_seq.c" "$src/enc.c" -lZydis -lZycore
 "$out/gen" "$out"
 cd "$out"
 $cc $flags -c -o cases.o cases.S

@@ -200,7 +200,7 @@ static uint64_t place_memory(const struct asm_case *c, int state)
             target = gpr[m->index] * m->scale + (uint64_t)(int64_t)m->disp;
         } else {
             if (m->index != NO_REG) {
-                index = (uint64_t)(int64_t)(state == FLOATS ? -5 : 11 + state);
+                index = (uint64_t)(int64_t)(c->flags & CASE_SEQUENCE ? 16 : state == FLOATS ? -5 : 11 + state);
                 gpr[m->index] = (m->flags & MEM_A32 ? index & 0xffffffff : index) | garbage;
             }
             uint64_t base = target - index * m->scale - (uint64_t)(int64_t)m->disp;
@@ -306,6 +306,17 @@ static uint64_t without_base(uint64_t v)
     return pie && v >= start && v < (uint64_t)end ? v - start + 0xe1f0000000000000 : v;
 }
 
+/* Calls within a sequence leave return addresses on the stack, at any alignment. */
+static void hide_return_addresses(void)
+{
+    for (uint32_t i = 0; pie && i + 8 <= STACK_SIZE; i++) {
+        uint64_t v;
+        memcpy(&v, areas[1].at + i, 8);
+        v = without_base(v);
+        memcpy(areas[1].at + i, &v, 8);
+    }
+}
+
 static void run(const struct asm_case *c, int state)
 {
     uint64_t at = prepare(c, state);
@@ -321,6 +332,8 @@ static void run(const struct asm_case *c, int state)
     for (int i = 0; i < 16; i++)
         out_state.gpr[i] = without_base(out_state.gpr[i]);
     forget_stored_pointers(c, at);
+    if (c->flags & CASE_SEQUENCE)
+        hide_return_addresses();
     if (fault.signo) {
         forget_pointers(fault.fx);
         for (int i = 0; i < 16; i++)

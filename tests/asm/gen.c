@@ -146,17 +146,13 @@ static void form_name(const struct decoded *d, char *name, size_t size)
 
 /* --- forms --- */
 
-struct form {
-    struct tmpl t;
-    char *name;
-    uint32_t group; /* forms of one name share it: what is counted as a distinct form */
-};
-
 #define MAX_FORMS 40000
+#define SEQUENCES 3000
 #define HASH_SIZE (1 << 17)
 
-static struct form forms[MAX_FORMS];
-static int nforms, ngroups;
+struct form forms[MAX_FORMS];
+int nforms;
+static int ngroups;
 static char *seen[2][HASH_SIZE]; /* [0] names with opcode, [1] names */
 static uint32_t seen_value[2][HASH_SIZE];
 
@@ -231,8 +227,10 @@ static bool consider(struct tmpl t)
     struct form *form = &forms[nforms++];
     form->t = t;
     form->name = strdup(name);
-    form->group = intern(1, name, (uint32_t)ngroups);
-    ngroups += form->group == (uint32_t)ngroups;
+    ngroups += intern(1, name, (uint32_t)ngroups) == (uint32_t)ngroups;
+    form->isa_ext = (uint16_t)d.insn.meta.isa_ext;
+    form->category = (uint16_t)d.insn.meta.category;
+    form->privileged = d.insn.attributes & ZYDIS_ATTRIB_IS_PRIVILEGED;
 
     /* String operations and the like: with 32-bit addresses and a gs override, too. */
     bool hidden_mem = false;
@@ -379,7 +377,7 @@ static void describe_flags(const struct decoded *d, struct asm_case *c)
         c->flags |= CASE_NOPIE;
 }
 
-static struct fields random_fields(const struct tmpl *t, int mode)
+struct fields random_fields(const struct tmpl *t, int mode)
 {
     struct fields f = {.mode = (uint8_t)mode, .mask = (uint8_t)(1 + rnd() % 7)};
     int regs = t->kind == ENC_EVEX ? 32 : 16;
@@ -410,16 +408,15 @@ static struct fields random_fields(const struct tmpl *t, int mode)
     return f;
 }
 
-/* Tries to make a case of this form; false: the random fields did not fit. */
-static bool try_case(const struct form *form, int mode, struct asm_case *c)
+bool make_case(const struct form *form, const struct fields *f, struct asm_case *c)
 {
     const struct tmpl *t = &form->t;
-    struct fields f = random_fields(t, mode);
+    int mode = f->mode;
     uint8_t bytes[48] = {0};
     struct decoded d;
     char name[200];
 
-    int len = encode(t, &f, bytes);
+    int len = encode(t, f, bytes);
     if (!decode(bytes, len > 15 ? 15 : len, &d))
         return false;
     form_name(&d, name, sizeof name);
@@ -522,14 +519,16 @@ static void emit_form(const struct form *form)
         bool made = false;
         for (int attempt = 0; attempt < 200 && !made; attempt++) {
             int mode = i == 0 && attempt < 8 ? ADDR_RIP : 1 + (int)(rnd() % (ADDR_MODES - 1));
-            made = try_case(form, mode, &c);
+            struct fields f = random_fields(t, mode);
+            made = make_case(form, &f, &c);
         }
         if (!made) {
             if (i == 0)
                 fprintf(stderr, "gen: no case of %s\n", form->name);
             return;
         }
-        c.code_off = (uint32_t)out.ncases * CASE_SLOT;
+        c.code_off = out.code_size;
+        out.code_size += CASE_SLOT;
         fprintf(out.code, "\t.p2align 5\n");
         put_code(out.code, &c);
         fprintf(out.code, "\tjmp form_done\n");
@@ -547,12 +546,15 @@ int main(int argc, char **argv)
     out.bin = open_in(argv[1], "cases.bin");
     out.txt = open_in(argv[1], "cases.txt");
     out.code = open_in(argv[1], "cases.S");
-    fprintf(out.code, "\t.text\n\t.globl form_code\n\t.p2align 5\nform_code:\n");
+    fprintf(out.code, "\t.text\n\t.globl form_code\n\t.p2align 8\nform_code:\n");
 
     enumerate();
     for (int i = 0; i < nforms; i++)
         emit_form(&forms[i]);
-    fprintf(stderr, "gen: %d forms, %d encodings of them, %d cases\n", ngroups, nforms, out.ncases);
+    int singles = out.ncases;
+    emit_sequences(SEQUENCES);
+    fprintf(stderr, "gen: %d forms, %d encodings of them, %d cases; %d sequences\n", ngroups, nforms, singles,
+            out.ncases - singles);
     fprintf(out.code, "\t.section .note.GNU-stack,\"\",@progbits\n");
     return fclose(out.bin) | fclose(out.txt) | fclose(out.code);
 }
