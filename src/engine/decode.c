@@ -286,6 +286,12 @@ static void fix_operands(struct insn *in, const ZydisDecodedInstruction *zi) {
         in->gpr_write |= REG_BIT(1);
     }
     switch (zi->mnemonic) {
+    case ZYDIS_MNEMONIC_PAUSE: /* f3 49 90 exchanges: REX.B wins over f3 */
+        if (zi->attributes & ZYDIS_ATTRIB_HAS_REX && zi->raw.rex.B) {
+            in->gpr_read |= REG_BIT(0) | REG_BIT(8);
+            in->gpr_write |= REG_BIT(0) | REG_BIT(8);
+        }
+        break;
     case ZYDIS_MNEMONIC_XLAT: in->gpr_read |= REG_BIT(0); break;
     case ZYDIS_MNEMONIC_CLZERO: in->store_size = MEM_SIZE_UNKNOWN; break;
     case ZYDIS_MNEMONIC_LEAVE:
