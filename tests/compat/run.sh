@@ -1,0 +1,134 @@
+#!/bin/bash
+# Real programs: each case runs natively and under `reprise run`; stdout and exit status must be the same.
+#   tests/compat/run.sh [-k PATTERN]... [--only NAME] [--fast] [--repeat N] [--list] [--show] [-v] [--keep]
+#   -k PATTERN  cases whose name matches (shell pattern or part)     --only NAME  this one
+#   --fast      the cases tagged fast, which `make check` runs       --repeat N   N translated runs of each case
+#   -v          print times of what passes, too                      --keep       stop at a failure and leave its folder
+#   --show      print what the native run prints, run nothing else
+# REPRISE names the command (build/reprise). A case is tests/compat/cases/NAME.sh; its first lines say:
+#   # needs: PROGRAM...   skipped where one is missing (a name, or a path)
+#   # tags: fast          # timeout: SECONDS (60)
+# It is run by bash in an empty folder; what it starts with $RUN is translated. lib.sh has what servers need.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+build=${BUILD:-$here/../../build}
+REPRISE=${REPRISE:-$build/reprise}
+patterns=() only= fast= repeat=1 list= show= verbose= keep=
+while [ $# -gt 0 ]; do
+    case $1 in
+    -k) patterns+=("$2"); shift ;;
+    --only) only=$2; shift ;;
+    --fast) fast=1 ;;
+    --repeat) repeat=$2; shift ;;
+    --list) list=1 ;;
+    --show) show=1 ;;
+    -v) verbose=1 ;;
+    --keep) keep=1 ;;
+    *) echo "usage: $0 [-k PATTERN]... [--only NAME] [--fast] [--repeat N] [--list] [--show] [-v] [--keep]" >&2; exit 125 ;;
+    esac
+    shift
+done
+case $REPRISE in /*) ;; *) REPRISE=$PWD/$REPRISE ;; esac
+
+header() { sed -n "s/^# $2: *//p" "$here/cases/$1.sh" | head -1; } # header CASE FIELD
+
+chosen() { # is the case $1 asked for?
+    [ -n "$only" ] && { [ "$1" = "$only" ]; return; }
+    [ -n "$fast" ] && [[ " $(header "$1" tags) " != *" fast "* ]] && return 1
+    [ ${#patterns[@]} = 0 ] && return 0
+    local p
+    for p in "${patterns[@]}"; do [[ $1 == $p || $1 == *$p* ]] && return 0; done
+    return 1
+}
+
+missing() { # prints the first program that case $1 needs and that is not there
+    local p
+    for p in $(header "$1" needs); do
+        case $p in
+        /*) [ -e "$p" ] || { echo "$p"; return; } ;;
+        *) PATH=$case_path command -v "$p" >/dev/null || { echo "$p"; return; } ;;
+        esac
+    done
+}
+
+shopt -s nullglob
+pg=(/usr/lib/postgresql/*/bin)
+case_path=/usr/sbin:/usr/bin:/sbin:/bin${pg:+:${pg[-1]}}:$here/bin
+root=$(mktemp -d /tmp/reprise-compat-XXXXXX) && chmod 755 "$root" || exit 2
+trap '[ -n "${kept:-}" ] || rm -rf "$root"' EXIT
+
+# perform CASE RUN OUT: one run in a fresh folder of always the same name; leaves OUT.out, OUT.err, OUT.status
+perform() {
+    rm -rf "$root/work" && mkdir -m 755 "$root/work" "$root/work/home"
+    local limit
+    limit=$(header "$1" timeout)
+    (
+        cd "$root/work" || exit 99
+        exec env -i PATH="$case_path" HOME="$root/work/home" TMPDIR="$root/work" LC_ALL=C.UTF-8 TZ=UTC USER="$(id -un)" LOGNAME="$(id -un)" \
+            SHELL=/bin/bash TERM=dumb XDG_CACHE_HOME="${XDG_CACHE_HOME:-$build/compat-cache}" RUN="$2" LIB="$here/lib.sh" CASES="$here/cases" \
+            timeout -k 5 "${limit:-60}" bash -c '. "$LIB"; . "$0"' "$here/cases/$1.sh"
+    ) >"$3.out" 2>"$3.err" </dev/null
+    echo $? >"$3.status"
+}
+
+differs() { # differs REF GOT: prints an excerpt and succeeds if the runs differ
+    if [ "$(cat "$1.status")" != "$(cat "$2.status")" ]; then
+        echo "  exit status $(cat "$2.status"), natively $(cat "$1.status")"
+    elif cmp -s "$1.out" "$2.out"; then
+        return 1
+    else
+        echo "  output differs (- native, + translated)"
+    fi
+    diff -U1 -a "$1.out" "$2.out" | sed 1,2d | cut -c1-160 | head -12 | sed 's/^/    /'
+    [ -s "$2.err" ] && { echo "  stderr ends:"; tail -4 "$2.err" | cut -c1-200 | sed 's/^/    /'; }
+    return 0
+}
+
+seconds() { local us=$(($(date +%s%N) / 1000 - $1)); printf '%d.%d s' $((us / 1000000)) $((us / 100000 % 10)); }
+
+passed=0 failed=0 skipped=0
+mkdir -p "${XDG_CACHE_HOME:-$build/compat-cache}"
+for file in "$here"/cases/*.sh; do
+    name=$(basename "$file" .sh)
+    chosen "$name" || continue
+    [ -n "$list" ] && { printf '%-16s %s\n' "$name" "$(header "$name" tags)"; continue; }
+    lacks=$(missing "$name")
+    [ -n "$lacks" ] && { echo "skip $name: $lacks is not installed"; skipped=$((skipped + 1)); continue; }
+    begin=$(($(date +%s%N) / 1000))
+    perform "$name" "" "$root/native"
+    if [ "$(cat "$root/native.status")" = 77 ]; then
+        echo "skip $name: $(tail -1 "$root/native.err")"; skipped=$((skipped + 1)); continue
+    fi
+    time_native=$(seconds $begin)
+    [ -n "$show" ] && { echo "== $name"; cat "$root/native.out" "$root/native.err"; continue; }
+    verdict=ok
+    for ((i = 1; i <= repeat; i++)); do
+        begin=$(($(date +%s%N) / 1000))
+        perform "$name" "$REPRISE run --" "$root/run"
+        time_run=$(seconds $begin)
+        excerpt=$(differs "$root/native" "$root/run") || continue
+        verdict=FAIL
+        [ -n "$keep" ] && kept=1 && excerpt+=$'\n'"  kept in $root"
+        break
+    done
+    # a case that natively ends otherwise than it should tests nothing
+    expected=$(header "$name" exits)
+    if [ "$(cat "$root/native.status")" != "${expected:-0}" ]; then
+        verdict=FAIL
+        excerpt="  natively: exit status $(cat "$root/native.status"), not ${expected:-0}"$'\n'$(tail -5 "$root/native.err" | sed 's/^/    /')
+    fi
+    if [ $verdict = ok ]; then
+        passed=$((passed + 1))
+        echo "ok   $name${verbose:+ (natively $time_native, translated $time_run)}"
+    else
+        failed=$((failed + 1))
+        echo "FAIL $name$([ $repeat -gt 1 ] && echo " (run $i of $repeat)")"
+        echo "$excerpt"
+        [ -n "${kept:-}" ] && break
+    fi
+done
+[ -n "$list$show" ] && exit 0
+echo "$passed passed, $failed failed$([ $skipped -gt 0 ] && echo ", $skipped skipped")"
+[ $failed -gt 0 ] && exit 1
+[ $passed -eq 0 ] && exit 77
+exit 0
