@@ -1,8 +1,10 @@
 /* Calls that change the address space. */
 #include <linux/mman.h>
 
+#include "engine/cache.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
+#include "sphere/code_watch.h"
 #include "sphere/sys/special.h"
 
 long sys_mmap(struct tblock *t, uint64_t a[6]) {
@@ -26,3 +28,52 @@ long sys_brk(struct tblock *t, uint64_t a[6]) { return (long)aspace_brk(a[0]); }
 long sys_shmat(struct tblock *t, uint64_t a[6]) { return aspace_shmat((int)a[0], a[1], (int)a[2]); }
 
 long sys_shmdt(struct tblock *t, uint64_t a[6]) { return aspace_shmdt(a[0]); }
+
+/* Whether there can be code in [start, end). Caller holds cache_lock. */
+static bool may_hold_code(gaddr start, gaddr end) {
+    for (gaddr at = start; at < end;) {
+        const struct mapping *m = aspace_peek(at);
+        if (!m || (m->prot & PROT_EXEC)) return true; /* a hole: something may lie behind it */
+        at = m->end;
+    }
+    return false;
+}
+
+/* Issues a call that changes what [start, start + len) contains, and drops translations of it. */
+static long changing(gaddr start, size_t len, long nr, const uint64_t a[6]) {
+    gaddr end = start + PAGE_UP(len);
+    if (end < start) end = UINT64_MAX;
+    lock_take(&cache_lock);
+    bool code = may_hold_code(start, end);
+    if (!code) lock_drop(&cache_lock);
+    long ret = sys6(nr, (long)a[0], (long)a[1], (long)a[2], (long)a[3], (long)a[4], (long)a[5]);
+    if (code) {
+        code_watch_forget(start, end);
+        lock_drop(&cache_lock);
+    }
+    return ret;
+}
+
+long sys_madvise(struct tblock *t, uint64_t a[6]) {
+    enum { DONTNEED_LOCKED = 24, GUARD_INSTALL = 102, GUARD_REMOVE = 103 };
+    switch (a[2]) {
+    case MADV_DONTNEED:
+    case MADV_FREE:
+    case MADV_REMOVE:
+    case MADV_HWPOISON:
+    case DONTNEED_LOCKED:
+    case GUARD_INSTALL:
+    case GUARD_REMOVE:
+        if (a[1] && aspace_is_runtime(a[0], a[1])) return -ENOMEM;
+        return changing(a[0], a[1], __NR_madvise, a);
+    default: return gate_syscall(__NR_madvise, a);
+    }
+}
+
+/* The ranges are of the process that a[0] names: this one, maybe. */
+long sys_process_madvise(struct tblock *t, uint64_t a[6]) { return changing(0, UINT64_MAX / 2, __NR_process_madvise, a); }
+
+long sys_remap_file_pages(struct tblock *t, uint64_t a[6]) {
+    if (aspace_is_runtime(a[0], a[1])) return -EINVAL;
+    return changing(a[0], a[1], __NR_remap_file_pages, a);
+}

@@ -1,68 +1,342 @@
+/* The row engine: walks the rows of model.def. */
 #include "sphere/sys/model.h"
+
+#include <asm/stat.h>
+#include <asm/statfs.h>
+#include <linux/aio_abi.h>
+#include <linux/fcntl.h>
+#include <linux/futex.h>
+#include <linux/keyctl.h>
+#include <linux/mman.h>
+#include <linux/mqueue.h>
+#include <linux/msg.h>
+#include <linux/poll.h>
+#include <linux/prctl.h>
+#include <linux/resource.h>
+#include <linux/sem.h>
+#include <linux/shm.h>
+#include <linux/stat.h>
+#include <linux/sysinfo.h>
+#include <linux/time_types.h>
+#include <linux/times.h>
+#include <linux/timex.h>
+#include <linux/utsname.h>
 
 #include "inproc/sys.h"
 #include "sphere/code_watch.h"
 #include "sphere/sys/special.h"
 
-#define SPECIAL(name, fn) [__NR_##name] = fn
+#define IOV_MOST 1024 /* the kernel's UIO_MAXIOV */
 
-gate_fn *const model_special[MODEL_CALLS] = {
-    SPECIAL(mmap, sys_mmap),
-    SPECIAL(munmap, sys_munmap),
-    SPECIAL(mprotect, sys_mprotect),
-    SPECIAL(pkey_mprotect, sys_pkey_mprotect),
-    SPECIAL(mremap, sys_mremap),
-    SPECIAL(brk, sys_brk),
-    SPECIAL(shmat, sys_shmat),
-    SPECIAL(shmdt, sys_shmdt),
-    SPECIAL(rt_sigaction, signals_sigaction),
-    SPECIAL(rt_sigprocmask, signals_sigprocmask),
-    SPECIAL(sigaltstack, signals_sigaltstack),
-    SPECIAL(rt_sigreturn, signals_sigreturn),
-    SPECIAL(rt_sigsuspend, sys_rt_sigsuspend),
-    SPECIAL(ppoll, sys_ppoll),
-    SPECIAL(pselect6, sys_pselect6),
-    SPECIAL(epoll_pwait, sys_epoll_pwait),
-    SPECIAL(epoll_pwait2, sys_epoll_pwait),
-    SPECIAL(clone, sys_clone),
-    SPECIAL(clone3, sys_clone3),
-    SPECIAL(fork, sys_fork),
-    SPECIAL(vfork, sys_vfork),
-    SPECIAL(execve, sys_execve),
-    SPECIAL(execveat, sys_execveat),
-    SPECIAL(exit, sys_exit),
-    SPECIAL(exit_group, sys_exit_group),
-    SPECIAL(arch_prctl, sys_arch_prctl),
-    SPECIAL(rseq, sys_enosys),
-    SPECIAL(close, sys_close),
-    SPECIAL(close_range, sys_close_range),
-    SPECIAL(dup2, sys_dup2),
-    SPECIAL(dup3, sys_dup2),
-    SPECIAL(readlink, sys_readlink),
-    SPECIAL(readlinkat, sys_readlinkat),
-    SPECIAL(open, sys_open),
-    SPECIAL(openat, sys_openat),
+struct iovec_raw {
+    uint64_t base, len;
 };
 
-void model_before_kernel_write(uint64_t nr, const uint64_t a[6]) {
-    switch (nr) {
-    case __NR_futex:
-    case __NR_write:
-    case __NR_writev:
-    case __NR_sched_yield:
-    case __NR_madvise:
-    case __NR_close:
-    case __NR_mmap:
-    case __NR_munmap:
-    case __NR_mprotect:
-    case __NR_rt_sigprocmask:
-    case __NR_getpid:
-    case __NR_gettid:
-    case __NR_exit:
-    case __NR_exit_group: return;
-    case __NR_read:
-    case __NR_pread64:
-    case __NR_recvfrom: code_watch_before_kernel_write(a[1], a[2]); return;
-    default: code_watch_before_any_kernel_write();
+struct msghdr_raw {
+    uint64_t name;
+    uint32_t name_len, pad;
+    uint64_t iov, iov_len;
+    uint64_t control, control_len;
+    uint32_t flags, pad2;
+};
+
+struct mmsghdr_raw {
+    struct msghdr_raw hdr;
+    uint32_t len, pad;
+};
+
+struct __attribute__((packed)) epoll_event_raw {
+    uint32_t events;
+    uint64_t value;
+};
+
+/* ---- the table ---- */
+
+enum out_kind { OUT_END, OUT_OBJECT, OUT_COUNTED, OUT_AT_MOST, OUT_BITSET, OUT_VALUE_RESULT, OUT_IOVEC, OUT_MSG, OUT_MSGS, OUT_IRREGULAR, OUT_UNKNOWN };
+
+#define IRREGULAR(X)                                                                                                      \
+    X(ioctl) X(mincore) X(madvise) X(getsockopt) X(exit) X(semctl) X(msgrcv) X(fcntl) X(prctl) X(futex) X(keyctl)         \
+    X(clone3) X(futex_waitv) X(futex2) X(futex_requeue) X(getxattrat)
+#define IRREGULAR_ENUM(name) BY_##name,
+#define IRREGULAR_DECLARE(name) irregular_fn writes_##name;
+#define IRREGULAR_FN(name) [BY_##name] = writes_##name,
+enum { IRREGULAR(IRREGULAR_ENUM) };
+IRREGULAR(IRREGULAR_DECLARE)
+static irregular_fn *const irregular[] = {IRREGULAR(IRREGULAR_FN)};
+
+#define OUT_FIXED(p, type) {OUT_OBJECT, p, 0, sizeof(type)}
+#define OUT_SIZE(p, bytes) {OUT_OBJECT, p, 0, bytes}
+#define OUT_BUF(p, n) {OUT_AT_MOST, p, n, 1}
+#define OUT_UPTO(p, n, type) {OUT_AT_MOST, p, n, sizeof(type)}
+#define OUT_ALL(p, n) {OUT_COUNTED, p, n, 1}
+#define OUT_ARRAY(p, n, type) {OUT_COUNTED, p, n, sizeof(type)}
+#define OUT_BITS(p, n) {OUT_BITSET, p, n, 0}
+#define OUT_PTR_LEN(p, l) {OUT_VALUE_RESULT, p, l, 1}
+#define OUT_IOV(v, n) {OUT_IOVEC, v, n, 0}
+#define OUT_MSGHDR(p) {OUT_MSG, p, 0, 0}
+#define OUT_MMSGHDR(v, n) {OUT_MSGS, v, n, 0}
+#define OUT_BY(function) {OUT_IRREGULAR, 0, 0, BY_##function}
+#define OUT_ANYWHERE {OUT_UNKNOWN, 0, 0, 0}
+
+#define forward NULL
+#define BLOCKS CALL_BLOCKS
+
+#define SYSCALL_NEW SYSCALL
+#define SYSCALL(nr, name, does, flags, special, ...) [nr] = {#name, DOES_##does, flags, {__VA_ARGS__}},
+const struct call_row model_rows[MODEL_CALLS] = {
+#include "sphere/sys/model.def"
+};
+#undef SYSCALL
+
+#define SYSCALL(nr, name, does, flags, special, ...) [nr] = special,
+gate_fn *const model_special[MODEL_CALLS] = {
+#include "sphere/sys/model.def"
+};
+#undef SYSCALL
+#undef SYSCALL_NEW
+
+#define SYSCALL_NEW(...)
+#define SYSCALL(nr, name, ...) _Static_assert(__NR_##name == nr, #name);
+#include "sphere/sys/model.def"
+#undef SYSCALL
+#undef SYSCALL_NEW
+
+/* ---- regular outputs ---- */
+
+void writes_range(struct writes *w, gaddr start, uint64_t len) {
+    if (!start || !len) return;
+    if (start + len < start) len = -start - 1; /* to the end of everything */
+    w->range(w, start, len);
+}
+
+static uint64_t mul(uint64_t n, uint64_t size) {
+    uint64_t r;
+    return __builtin_mul_overflow(n, size, &r) ? UINT64_MAX : r;
+}
+
+/* Pieces of one vector, together at most `most` bytes. */
+static uint64_t write_iovecs(struct writes *w, gaddr v, uint64_t n, uint64_t most) {
+    struct iovec_raw piece;
+    for (uint64_t i = 0; i < n && i < IOV_MOST && most; i++) {
+        if (!guest_read(&piece, v + i * sizeof piece, sizeof piece)) break;
+        uint64_t len = MIN(piece.len, most);
+        writes_range(w, piece.base, len);
+        most -= len;
     }
+    return most;
+}
+
+static void write_msg(struct writes *w, gaddr p, uint64_t most) {
+    struct msghdr_raw h;
+    if (!guest_read(&h, p, sizeof h)) return;
+    writes_range(w, p, sizeof h);
+    writes_range(w, h.name, h.name_len);
+    writes_range(w, h.control, h.control_len);
+    write_iovecs(w, h.iov, h.iov_len, most);
+}
+
+static void write_msgs(struct writes *w, gaddr v, uint64_t n) {
+    uint64_t count = w->is_done && w->ret >= 0 ? MIN((uint64_t)w->ret, n) : n;
+    for (uint64_t i = 0; i < count && i < IOV_MOST; i++) {
+        gaddr at = v + i * sizeof(struct mmsghdr_raw);
+        struct mmsghdr_raw m;
+        if (!guest_read(&m, at, sizeof m)) return;
+        write_msg(w, at, w->is_done ? m.len : UINT64_MAX);
+        writes_range(w, at, sizeof m);
+    }
+}
+
+static void write_value_result(struct writes *w, gaddr p, gaddr len_at) {
+    uint32_t len;
+    if (!len_at || !guest_read(&len, len_at, sizeof len)) return;
+    writes_range(w, p, len);
+    writes_range(w, len_at, sizeof len);
+}
+
+/* Objects or bytes that the result counts. */
+static uint64_t result_or(const struct writes *w, uint64_t most) {
+    if (!w->is_done) return most;
+    return w->ret < 0 ? 0 : MIN((uint64_t)w->ret, most);
+}
+
+static void write_out(struct writes *w, const struct out *o, const uint64_t a[6]) {
+    uint64_t p = a[o->ptr], n = a[o->count];
+    switch ((enum out_kind)o->kind) {
+    case OUT_END: break;
+    case OUT_OBJECT: writes_range(w, p, o->size); break;
+    case OUT_COUNTED: writes_range(w, p, mul(o->size == 1 ? n : (uint32_t)n, o->size)); break;
+    case OUT_AT_MOST: writes_range(w, p, mul(result_or(w, n), o->size)); break;
+    case OUT_BITSET: writes_range(w, p, ((uint32_t)n + 63ull) / 64 * 8); break;
+    case OUT_VALUE_RESULT: write_value_result(w, p, n); break;
+    case OUT_IOVEC: write_iovecs(w, p, n, result_or(w, UINT64_MAX)); break;
+    case OUT_MSG: write_msg(w, p, result_or(w, UINT64_MAX)); break;
+    case OUT_MSGS: write_msgs(w, p, (uint32_t)n); break;
+    case OUT_IRREGULAR: irregular[o->size](a, w); break;
+    case OUT_UNKNOWN: w->anywhere(w); break;
+    }
+}
+
+void model_writes(uint64_t nr, const uint64_t a[6], struct writes *w) {
+    if (nr >= MODEL_CALLS || !model_rows[nr].does) {
+        w->anywhere(w);
+        return;
+    }
+    const struct call_row *row = &model_rows[nr];
+    for (int i = 0; i < MODEL_OUTS && row->out[i].kind; i++) write_out(w, &row->out[i], a);
+}
+
+static void lift(struct writes *w, gaddr start, size_t len) { code_watch_before_kernel_write(start, len); }
+static void lift_all(struct writes *w) { code_watch_before_any_kernel_write(); }
+
+void model_before_kernel_write(uint64_t nr, const uint64_t a[6]) {
+    struct writes w = {.range = lift, .anywhere = lift_all};
+    model_writes(nr, a, &w);
+}
+
+/* ---- irregular calls ---- */
+
+void writes_mincore(const uint64_t a[6], struct writes *w) { writes_range(w, a[2], a[1] / PAGE_SIZE + 1); }
+
+void writes_madvise(const uint64_t a[6], struct writes *w) {
+    if (a[2] == MADV_POPULATE_WRITE) writes_range(w, a[0], a[1]);
+}
+
+void writes_getsockopt(const uint64_t a[6], struct writes *w) {
+    if (a[1] == 6 /* SOL_TCP */ && a[2] == 35 /* TCP_ZEROCOPY_RECEIVE: names more memory */) w->anywhere(w);
+}
+
+/* What the kernel does for an ending thread: clears its tid word, marks the robust mutexes it holds. */
+void writes_exit(const uint64_t a[6], struct writes *w) {
+    uint64_t tid_word = 0, head = 0, len = 0;
+    if (SYS(prctl, PR_GET_TID_ADDRESS, &tid_word, 0, 0, 0) != 0) {
+        w->anywhere(w);
+        return;
+    }
+    writes_range(w, tid_word, 4);
+    struct {
+        uint64_t next;
+        int64_t offset;
+        uint64_t pending;
+    } list;
+    if (SYS(get_robust_list, 0, &head, &len) != 0 || !head || !guest_read(&list, head, sizeof list)) return;
+    if (list.pending) writes_range(w, (list.pending & ~1ull) + (uint64_t)list.offset, 4);
+    uint64_t at = list.next & ~1ull;
+    for (int i = 0; i < 2048 && at && at != head; i++) {
+        writes_range(w, at + (uint64_t)list.offset, 4);
+        uint64_t next;
+        if (!guest_read(&next, at, 8)) return;
+        at = next & ~1ull;
+    }
+}
+
+void writes_semctl(const uint64_t a[6], struct writes *w) {
+    switch (a[2] & ~0x100ul /* IPC_64 */) {
+    case IPC_STAT:
+    case SEM_STAT:
+    case SEM_STAT_ANY:
+    case IPC_INFO:
+    case SEM_INFO: writes_range(w, a[3], sizeof(struct semid64_ds)); break;
+    case GETALL: w->anywhere(w); break;
+    }
+}
+
+void writes_msgrcv(const uint64_t a[6], struct writes *w) { writes_range(w, a[1], 8 + result_or(w, MIN(a[2], 1ull << 40))); }
+
+void writes_fcntl(const uint64_t a[6], struct writes *w) {
+    enum { GETOWNER_UIDS = 17, OFD_GETLK = 36, GETDELEG = 1039, LAST_KNOWN = 1040 };
+    switch (a[1]) {
+    case F_GETLK:
+    case OFD_GETLK: writes_range(w, a[2], sizeof(struct flock)); break;
+    case F_GETOWN_EX:
+    case GETOWNER_UIDS:
+    case F_GET_RW_HINT:
+    case F_GET_FILE_RW_HINT:
+    case GETDELEG: writes_range(w, a[2], 8); break;
+    default:
+        if (a[1] > LAST_KNOWN) w->anywhere(w);
+    }
+}
+
+void writes_prctl(const uint64_t a[6], struct writes *w) {
+    enum { GET_AUXV = 0x41555856, GET_SHADOW_STACK = 74, LAST_KNOWN = 80, SET_VMA = 0x53564d41, SET_PTRACER_ = 0x59616d61 };
+    switch (a[0]) {
+    case PR_GET_PDEATHSIG:
+    case PR_GET_UNALIGN:
+    case PR_GET_FPEMU:
+    case PR_GET_FPEXC:
+    case PR_GET_ENDIAN:
+    case PR_GET_TSC:
+    case PR_GET_CHILD_SUBREAPER: writes_range(w, a[1], 4); break;
+    case PR_GET_TID_ADDRESS:
+    case GET_SHADOW_STACK: writes_range(w, a[1], 8); break;
+    case PR_GET_NAME: writes_range(w, a[1], 16); break;
+    case PR_SET_MM: writes_range(w, a[2], 4); break; /* PR_SET_MM_MAP_SIZE */
+    case PR_SCHED_CORE: writes_range(w, a[4], 8); break;
+    case GET_AUXV: writes_range(w, a[1], a[2]); break;
+    case SET_VMA:
+    case SET_PTRACER_: break;
+    default:
+        if (a[0] > LAST_KNOWN) w->anywhere(w);
+    }
+}
+
+/* Waiting and waking only read; but the kernel finds a futex that is not private by a reference for writing. */
+void writes_futex(const uint64_t a[6], struct writes *w) {
+    int op = (int)a[1] & FUTEX_CMD_MASK;
+    bool is_private = a[1] & FUTEX_PRIVATE_FLAG;
+    bool first = !is_private, second = false;
+    switch (op) {
+    case FUTEX_LOCK_PI:
+    case FUTEX_LOCK_PI2:
+    case FUTEX_UNLOCK_PI:
+    case FUTEX_TRYLOCK_PI: first = true; break;
+    case FUTEX_WAKE_OP:
+    case FUTEX_CMP_REQUEUE_PI:
+    case FUTEX_WAIT_REQUEUE_PI: second = true; break;
+    case FUTEX_REQUEUE:
+    case FUTEX_CMP_REQUEUE: second = !is_private; break;
+    }
+    if (first) writes_range(w, a[0], 4);
+    if (second) writes_range(w, a[4], 4);
+}
+
+#define FUTEX2_PRIVATE_ 128
+
+static void write_waiters(struct writes *w, gaddr v, uint64_t n) {
+    struct {
+        uint64_t value, at;
+        uint32_t flags, pad;
+    } waiter;
+    for (uint64_t i = 0; i < n && i < 128 && guest_read(&waiter, v + i * sizeof waiter, sizeof waiter); i++)
+        if (!(waiter.flags & FUTEX2_PRIVATE_)) writes_range(w, waiter.at, 4);
+}
+
+void writes_futex_waitv(const uint64_t a[6], struct writes *w) { write_waiters(w, a[0], (uint32_t)a[1]); }
+void writes_futex_requeue(const uint64_t a[6], struct writes *w) { write_waiters(w, a[0], 2); }
+void writes_futex2(const uint64_t a[6], struct writes *w) {
+    if (!(a[3] & FUTEX2_PRIVATE_)) writes_range(w, a[0], 4);
+}
+
+void writes_keyctl(const uint64_t a[6], struct writes *w) {
+    switch (a[0]) {
+    case KEYCTL_DESCRIBE:
+    case KEYCTL_READ:
+    case KEYCTL_GET_SECURITY: writes_range(w, a[2], a[3]); break;
+    default:
+        if (a[0] > KEYCTL_GET_PERSISTENT) w->anywhere(w);
+    }
+}
+
+void writes_clone3(const uint64_t a[6], struct writes *w) {
+    uint64_t v[4]; /* flags, pidfd, child_tid, parent_tid */
+    if (!guest_read(v, a[0], sizeof v)) return;
+    for (int i = 1; i < 4; i++) writes_range(w, v[i], 4);
+}
+
+void writes_getxattrat(const uint64_t a[6], struct writes *w) {
+    struct {
+        uint64_t value;
+        uint32_t size, flags;
+    } args;
+    if (guest_read(&args, a[4], sizeof args)) writes_range(w, args.value, result_or(w, args.size));
 }

@@ -1,14 +1,47 @@
-/* The system-call model: which calls need more than being forwarded. */
+/* The system-call model: what is known of every call, one row each in model.def. */
 #ifndef REPRISE_MODEL_H
 #define REPRISE_MODEL_H
 
 #include "sphere/gate.h"
 
 #define MODEL_CALLS 512
+#define MODEL_OUTS 4
 
-extern gate_fn *const model_special[MODEL_CALLS];
+enum does { DOES_UNKNOWN, DOES_EMULATE, DOES_REEXEC, DOES_PASS, DOES_REFUSE };
+
+#define CALL_BLOCKS 1
+
+struct out { /* one output of a call; the kinds are explained in model.def */
+    uint8_t kind;
+    uint8_t ptr, count; /* argument numbers */
+    uint32_t size;      /* bytes of one object; OUT_IRREGULAR: which function */
+};
+
+struct call_row {
+    char name[24]; /* "": no such row */
+    uint8_t does, flags;
+    struct out out[MODEL_OUTS];
+};
+
+extern const struct call_row model_rows[MODEL_CALLS];
+extern gate_fn *const model_special[MODEL_CALLS]; /* NULL: forward */
+
+/* Visits what a call writes. */
+struct writes {
+    void (*range)(struct writes *w, gaddr start, size_t len);
+    void (*anywhere)(struct writes *w); /* cannot be told */
+    bool is_done; /* the call is over: exactly what `ret` says; otherwise the most that it may write */
+    long ret;
+};
+/* Pointers of the program may be wild: what cannot be read is left out, the kernel will not get through it either. */
+void model_writes(uint64_t nr, const uint64_t a[6], struct writes *w);
 
 /* Lifts write protections of ours from memory that the call may write. */
 void model_before_kernel_write(uint64_t nr, const uint64_t a[6]);
+
+/* For the irregular rows. */
+typedef void irregular_fn(const uint64_t a[6], struct writes *w);
+irregular_fn writes_ioctl;
+void writes_range(struct writes *w, gaddr start, uint64_t len);
 
 #endif
