@@ -19,11 +19,11 @@ struct place {
 };
 
 struct form {
-    int prefix;         /* one more legacy prefix, or -1 */
-    int rex;            /* R X B, or -1 for no REX at all; W comes from the slot */
-    unsigned vvvv;      /* register */
-    int modrm;          /* -1: none */
-    uint8_t fill[16];   /* sib, displacement, immediate */
+    int prefix;       /* one more legacy prefix, or -1 */
+    int rex;          /* R X B, or -1 for no REX at all; W comes from the slot */
+    unsigned vvvv;    /* register */
+    int modrm;        /* -1: none */
+    uint8_t fill[16]; /* sib, displacement, immediate */
 };
 
 static const uint8_t mandatory_byte[] = {0, 0x66, 0xf3, 0xf2};
@@ -61,17 +61,18 @@ static bool ask_zydis(struct insn *in, const struct place *p, const struct form 
     uint8_t b[DECODE_WINDOW];
     struct scan s;
     if (!encode(b, p, f) || !decode_insn_zydis(in, b, sizeof(b), PC)) return false;
-    return scan_opcode(&s, b) && s.space == p->space && s.slot == p->slot && s.opcode == p->opcode && s.opcode_off == in->opcode_off;
+    return scan_opcode(&s, b) && s.space == p->space && s.slot == p->slot && s.opcode == p->opcode &&
+           s.opcode_off == in->opcode_off;
 }
 
 static bool same_insn(const struct insn *a, const struct insn *b) {
 #define SAME(field) (a->field == b->field)
-    return SAME(pc) && SAME(target) && SAME(imm) && SAME(cls) && SAME(len) && SAME(encoding) && SAME(opcode) && SAME(cc) &&
-           SAME(opcode_off) && SAME(modrm_off) && SAME(sib_off) && SAME(disp_off) && SAME(disp_size) && SAME(imm_off) &&
-           SAME(imm_size) && SAME(rex_off) && SAME(prefix_len) && SAME(modrm) && SAME(has_rex) && SAME(rip_rel) &&
-           SAME(eip_rel) && SAME(has_mem) && SAME(rep) && SAME(lock) && SAME(ends_cond) && SAME(seg) && SAME(gpr_read) &&
-           SAME(gpr_write) && SAME(gpr_kill) && SAME(flags_read) && SAME(flags_write) && SAME(flags_kill) && SAME(load_size) &&
-           SAME(store_size) && SAME(push_size) && SAME(pop_size);
+    return SAME(pc) && SAME(target) && SAME(imm) && SAME(cls) && SAME(len) && SAME(encoding) && SAME(opcode) &&
+           SAME(cc) && SAME(opcode_off) && SAME(modrm_off) && SAME(sib_off) && SAME(disp_off) && SAME(disp_size) &&
+           SAME(imm_off) && SAME(imm_size) && SAME(rex_off) && SAME(prefix_len) && SAME(modrm) && SAME(has_rex) &&
+           SAME(rip_rel) && SAME(eip_rel) && SAME(has_mem) && SAME(rep) && SAME(lock) && SAME(ends_cond) && SAME(seg) &&
+           SAME(gpr_read) && SAME(gpr_write) && SAME(gpr_kill) && SAME(flags_read) && SAME(flags_write) &&
+           SAME(flags_kill) && SAME(load_size) && SAME(store_size) && SAME(push_size) && SAME(pop_size);
 #undef SAME
 }
 
@@ -198,7 +199,8 @@ static void keep_implicit(struct insn_desc *d) {
 }
 
 /* The registers of the fields are all among r8..r15, the implicit ones are not (with a few exceptions, which drop out). */
-static void derive_roles(struct insn_desc *d, const struct insn *in, enum kind kind, unsigned reg, unsigned rm, unsigned vvvv) {
+static void derive_roles(struct insn_desc *d, const struct insn *in, enum kind kind, unsigned reg, unsigned rm,
+                         unsigned vvvv) {
     if (kind != NO_MODRM) d->reg = role_of(in, 8 + reg);
     if (kind == REGISTER) d->rm = role_of(in, 8 + rm);
     if (vvvv) d->vvvv = role_of(in, vvvv);
@@ -209,7 +211,9 @@ static void derive_opcode_register(struct insn_desc *d, const struct insn *in, c
     struct insn without_b;
     f.rex = 0;
     if (!ask_zydis(&without_b, p, &f)) return;
-    if (without_b.gpr_read == in->gpr_read && without_b.gpr_write == in->gpr_write && without_b.gpr_kill == in->gpr_kill) return;
+    if (without_b.gpr_read == in->gpr_read && without_b.gpr_write == in->gpr_write &&
+        without_b.gpr_kill == in->gpr_kill)
+        return;
     d->rm = role_of(in, 8 + (p->opcode & 7));
     keep_implicit(d);
 }
@@ -239,9 +243,7 @@ static void derive_prefix_props(struct insn_desc *d, const struct place *p, stru
 }
 
 /* Classes that are common enough, or that code branches on at once. */
-static bool wanted(const struct insn *in) {
-    return in->cls >= INSN_PLAIN && in->cls <= INSN_SYSCALL;
-}
+static bool wanted(const struct insn *in) { return in->cls >= INSN_PLAIN && in->cls <= INSN_SYSCALL; }
 
 static bool derive(struct insn_desc *d, const struct place *p, enum kind kind, unsigned reg) {
     struct form f = {.prefix = -1, .rex = 7, .modrm = -1, .fill = {0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18}};
@@ -257,7 +259,8 @@ static bool derive(struct insn_desc *d, const struct place *p, enum kind kind, u
         f.vvvv = 0;
         found = ask_zydis(&in, p, &f);
     }
-    if (!found || !wanted(&in) || (in.modrm_off != 0) != (kind != NO_MODRM) || in.has_mem != (kind == MEMORY)) return false;
+    if (!found || !wanted(&in) || (in.modrm_off != 0) != (kind != NO_MODRM) || in.has_mem != (kind == MEMORY))
+        return false;
 
     common_desc(d, &in);
     if (p->space >= SPACE_VEX && !f.vvvv) d->props |= DESC_NO_VVVV;
@@ -378,7 +381,8 @@ static void print_descs(void) {
     for (unsigned i = 0; i < desc_count; i++) {
         const struct insn_desc *d = &descs[i];
         const struct insn *in = &d->insn;
-        printf("    {.props = %#x, .reg = %u, .rm = %u, .vvvv = %u, .insn = {.cls = %u", d->props, d->reg, d->rm, d->vvvv, in->cls);
+        printf("    {.props = %#x, .reg = %u, .rm = %u, .vvvv = %u, .insn = {.cls = %u", d->props, d->reg, d->rm,
+               d->vvvv, in->cls);
 #define PRINT(field) \
     if (in->field) printf(", ." #field " = %u", in->field)
         PRINT(disp_size);
@@ -404,8 +408,8 @@ static void print_descs(void) {
 
 int main(void) {
     for (unsigned space = 0; space < SPACES; space++) fill_space(space);
-    size_t bytes = desc_count * sizeof(descs[0]) + variant_count * 2 + SPACES * 256 * 2 + legacy_row_count * LEGACY_SLOTS * 2 +
-                   vex_row_count * VEX_SLOTS * 2;
+    size_t bytes = desc_count * sizeof(descs[0]) + variant_count * 2 + SPACES * 256 * 2 +
+                   legacy_row_count * LEGACY_SLOTS * 2 + vex_row_count * VEX_SLOTS * 2;
     printf("/* Generated by tools/gen_decode.c: %u descriptors, %zu bytes in all. */\n", desc_count - 1, bytes);
     print_descs();
     printf("static const uint16_t variants[%u] = {", variant_count);

@@ -194,7 +194,8 @@ static void fill_immediate_meaning(struct insn *in, const ZydisDecodedInstructio
 /* Operands */
 
 /* Register results that hardware leaves alone in some cases that Zydis does not call conditional: bsf and bsr of zero (tzcnt
- * and lzcnt are these on a CPU without them), rdssp without a shadow stack, and what a transaction's abort undoes. */
+ * and lzcnt are these on a CPU without them), rdssp without a shadow stack, what the kernel emulates with 16 bits only (sldt,
+ * str, smsw under UMIP), and what a transaction's abort undoes. */
 static bool may_not_write(const struct insn *in, const ZydisDecodedInstruction *zi) {
     if (in->rep) return true;
     switch (zi->mnemonic) {
@@ -206,6 +207,9 @@ static bool may_not_write(const struct insn *in, const ZydisDecodedInstruction *
     case ZYDIS_MNEMONIC_RDSSPQ:
     case ZYDIS_MNEMONIC_LAR:
     case ZYDIS_MNEMONIC_LSL:
+    case ZYDIS_MNEMONIC_SLDT:
+    case ZYDIS_MNEMONIC_STR:
+    case ZYDIS_MNEMONIC_SMSW:
     case ZYDIS_MNEMONIC_XBEGIN:
     case ZYDIS_MNEMONIC_XABORT: return true;
     default: return zi->meta.category == ZYDIS_CATEGORY_CMOV || zi->meta.category == ZYDIS_CATEGORY_PADLOCK;
@@ -234,17 +238,32 @@ static bool touches_memory(const struct parts *p, const ZydisDecodedOperand *op)
            p->zi.meta.category != ZYDIS_CATEGORY_CLDEMOTE;
 }
 
+/* Lanes that the mask leaves out may be on pages that are not there. */
+static bool is_masked(const ZydisDecodedInstruction *zi) {
+    switch (zi->mnemonic) {
+    case ZYDIS_MNEMONIC_VMASKMOVPS:
+    case ZYDIS_MNEMONIC_VMASKMOVPD:
+    case ZYDIS_MNEMONIC_VPMASKMOVD:
+    case ZYDIS_MNEMONIC_VPMASKMOVQ: return true;
+    default: return zi->avx.mask.mode > ZYDIS_MASK_MODE_DISABLED;
+    }
+}
+
 /* Vector addresses name many places; maskmovdqu, movdir64b and the like go through a register of their own; bt and its kin
  * with a register for the bit number reach beyond the named operand. */
 static bool place_unknown(const struct insn *in, const struct parts *p, const ZydisDecodedOperand *op) {
+    const ZydisDecodedInstruction *zi = &p->zi;
     if (op->size == 0 || op->mem.type == ZYDIS_MEMOP_TYPE_VSIB || op->mem.type == ZYDIS_MEMOP_TYPE_MIB) return true;
-    if (op->encoding != ZYDIS_OPERAND_ENCODING_MODRM_RM && in->modrm_off && !is_stack_pointer(op->mem.base)) return true;
-    switch (p->zi.mnemonic) {
+    if (op->encoding != ZYDIS_OPERAND_ENCODING_MODRM_RM && in->modrm_off && !is_stack_pointer(op->mem.base))
+        return true;
+    switch (zi->mnemonic) {
     case ZYDIS_MNEMONIC_BT:
     case ZYDIS_MNEMONIC_BTS:
     case ZYDIS_MNEMONIC_BTR:
-    case ZYDIS_MNEMONIC_BTC: return p->zi.raw.imm[0].size == 0;
-    default: return p->zi.meta.category == ZYDIS_CATEGORY_XSAVE || p->zi.meta.category == ZYDIS_CATEGORY_XSAVEOPT;
+    case ZYDIS_MNEMONIC_BTC: return zi->raw.imm[0].size == 0;
+    default:
+        return zi->meta.category == ZYDIS_CATEGORY_XSAVE || zi->meta.category == ZYDIS_CATEGORY_XSAVEOPT ||
+               is_masked(zi);
     }
 }
 
@@ -293,6 +312,9 @@ static void fix_operands(struct insn *in, const ZydisDecodedInstruction *zi) {
         }
         break;
     case ZYDIS_MNEMONIC_XLAT: in->gpr_read |= REG_BIT(0); break;
+    case ZYDIS_MNEMONIC_CLFLUSH:
+    case ZYDIS_MNEMONIC_CLFLUSHOPT:
+    case ZYDIS_MNEMONIC_CLWB: in->load_size = 1; break; /* of the whole line, only this byte has to be mapped */
     case ZYDIS_MNEMONIC_CLZERO: in->store_size = MEM_SIZE_UNKNOWN; break;
     case ZYDIS_MNEMONIC_LEAVE:
         in->pop_size = in->load_size;
@@ -349,16 +371,25 @@ static bool count_may_be_zero(const struct insn *in, const ZydisDecodedInstructi
     return !between(in->opcode, 0xd0, 0xd1); /* by one, or by cl */
 }
 
+/* ptest does, and so do its VEX forms, which Zydis does not know. */
+static bool clears_other_flags(const ZydisDecodedInstruction *zi) {
+    return zi->mnemonic == ZYDIS_MNEMONIC_VPTEST || zi->mnemonic == ZYDIS_MNEMONIC_VTESTPS ||
+           zi->mnemonic == ZYDIS_MNEMONIC_VTESTPD;
+}
+
 static void flag_effects(struct insn *in, const ZydisDecodedInstruction *zi) {
     if (!zi->cpu_flags) return;
     in->flags_read = flag_set(zi->cpu_flags->tested);
-    in->flags_write = flag_set(zi->cpu_flags->modified | zi->cpu_flags->set_0 | zi->cpu_flags->set_1 | zi->cpu_flags->undefined);
+    in->flags_write =
+        flag_set(zi->cpu_flags->modified | zi->cpu_flags->set_0 | zi->cpu_flags->set_1 | zi->cpu_flags->undefined);
     in->flags_kill = in->rep || count_may_be_zero(in, zi) ? 0 : in->flags_write;
     if (between(in->opcode, 0xdb, 0xdf) && in->encoding == ENC_LEGACY && zi->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT)
         in->flags_kill &= FLAG_CF | FLAG_PF | FLAG_ZF; /* fcomi: not all manuals say that the others are cleared */
+    if (clears_other_flags(zi)) in->flags_write = in->flags_kill = FLAGS_ARITH;
 }
 
-/* What leaves the block for the kernel, or may come back to this very state: everything is read, nothing is killed. */
+/* What leaves the block for the kernel or a hypervisor, or may come back to this very state: everything is read, nothing
+ * killed. */
 static void fill_everything_read(struct insn *in, const ZydisDecodedInstruction *zi) {
     switch (in->cls) {
     case INSN_SYSCALL:
@@ -372,7 +403,13 @@ static void fill_everything_read(struct insn *in, const ZydisDecodedInstruction 
         break;
     case INSN_XBEGIN: in->gpr_write |= REG_BIT(0); break;
     default:
-        if (zi->mnemonic != ZYDIS_MNEMONIC_XABORT && zi->mnemonic != ZYDIS_MNEMONIC_XEND) return;
+        switch (zi->mnemonic) {
+        case ZYDIS_MNEMONIC_XABORT:
+        case ZYDIS_MNEMONIC_XEND: break;
+        case ZYDIS_MNEMONIC_VMCALL: /* a hypervisor answers, even to user code */
+        case ZYDIS_MNEMONIC_VMMCALL: in->gpr_write = ALL_GPRS; break;
+        default: return;
+        }
     }
     in->gpr_read = ALL_GPRS;
     in->flags_read = ALL_FLAGS;
@@ -388,7 +425,8 @@ bool decode_insn_zydis(struct insn *in, const uint8_t *bytes, size_t avail, gadd
     ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
     /* Linux enables MPX no longer: its instructions are nops, its prefix means nothing. */
     ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MPX, ZYAN_FALSE);
-    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, MIN(avail, (size_t)INSN_MAX_LEN), &p.zi, p.op))) return false;
+    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, MIN(avail, (size_t)INSN_MAX_LEN), &p.zi, p.op)))
+        return false;
 
     fill_layout(in, &p.zi, bytes);
     in->cls = class_of(&p);

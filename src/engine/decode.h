@@ -101,7 +101,8 @@ struct insn {
 };
 
 /* Also where the place is not what modrm, moffs or a string's pointer names: gather and scatter, bt/bts/btr/btc of memory by
- * a register, maskmovq and maskmovdqu, movdir64b's store, enter with frames. */
+ * a register, maskmovq and maskmovdqu, movdir64b's store, enter with frames; and where a mask leaves bytes out (vmaskmov, AVX-512
+ * with a mask register): those need not be mapped. */
 #define MEM_SIZE_UNKNOWN 0xffff
 
 /* Decodes the instruction at `pc`, whose bytes are at `bytes` (`avail` of them can be read). Never reads past avail.

@@ -75,8 +75,8 @@ struct scan {
 
 enum { PFX_NONE, PFX_SEG, PFX_66, PFX_F3, PFX_F2, PFX_LOCK, PFX_67 };
 static const uint8_t prefix_kind[256] = {
-    [0x26] = PFX_SEG, [0x2e] = PFX_SEG, [0x36] = PFX_SEG, [0x3e] = PFX_SEG, [0x64] = PFX_SEG, [0x65] = PFX_SEG,
-    [0x66] = PFX_66,  [0x67] = PFX_67,  [0xf0] = PFX_LOCK, [0xf2] = PFX_F2, [0xf3] = PFX_F3,
+    [0x26] = PFX_SEG, [0x2e] = PFX_SEG, [0x36] = PFX_SEG,  [0x3e] = PFX_SEG, [0x64] = PFX_SEG, [0x65] = PFX_SEG,
+    [0x66] = PFX_66,  [0x67] = PFX_67,  [0xf0] = PFX_LOCK, [0xf2] = PFX_F2,  [0xf3] = PFX_F3,
 };
 
 /* One segment and one lock prefix at most; 66, f3 and f2 may repeat but not mix. */
@@ -171,7 +171,8 @@ static inline gpr_sets sets_of_field(unsigned role, unsigned low, unsigned high,
 }
 
 /* Without branches where it can be: the processor would mispredict many of them. Returns where the operand ends. */
-static inline unsigned fill_mem(struct insn *in, const uint8_t *b, unsigned at, unsigned modrm, unsigned rex, gpr_sets *sets) {
+static inline unsigned fill_mem(struct insn *in, const uint8_t *b, unsigned at, unsigned modrm, unsigned rex,
+                                gpr_sets *sets) {
     unsigned mod = modrm >> 6, base = modrm & 7;
     if (base == 4) {
         unsigned sib = b[at], index = (sib >> 3 & 7) | (rex & 2) << 2;
@@ -209,7 +210,8 @@ static inline bool fits(const struct insn_desc *d, const struct scan *s) {
            (!(d->props & DESC_NO_REX_B) || !(s->rex & 1));
 }
 
-static inline bool fill_from_desc(struct insn *in, const struct insn_desc *d, const struct scan *s, const uint8_t *b, gaddr pc) {
+static inline bool fill_from_desc(struct insn *in, const struct insn_desc *d, const struct scan *s, const uint8_t *b,
+                                  gaddr pc) {
     unsigned props = d->props, at = s->opcode_off + 1;
     if (unlikely(!fits(d, s))) return false;
     fill_common(in, d, s, pc);

@@ -22,11 +22,13 @@
 
 static unsigned long compared, by_table;
 
-#define FIELDS(X)                                                                                                              \
-    X(pc) X(target) X(imm) X(cls) X(len) X(encoding) X(opcode) X(cc) X(opcode_off) X(modrm_off) X(sib_off) X(disp_off)         \
-    X(disp_size) X(imm_off) X(imm_size) X(rex_off) X(prefix_len) X(modrm) X(has_rex) X(rip_rel) X(eip_rel) X(has_mem) X(rep)   \
-    X(lock) X(ends_cond) X(seg) X(gpr_read) X(gpr_write) X(gpr_kill) X(flags_read) X(flags_write) X(flags_kill) X(load_size)   \
-    X(store_size) X(push_size) X(pop_size)
+#define FIELDS(X)                                                                                                   \
+    X(pc)                                                                                                           \
+    X(target)                                                                                                       \
+    X(imm) X(cls) X(len) X(encoding) X(opcode) X(cc) X(opcode_off) X(modrm_off) X(sib_off) X(disp_off) X(disp_size) \
+        X(imm_off) X(imm_size) X(rex_off) X(prefix_len) X(modrm) X(has_rex) X(rip_rel) X(eip_rel) X(has_mem) X(rep) \
+            X(lock) X(ends_cond) X(seg) X(gpr_read) X(gpr_write) X(gpr_kill) X(flags_read) X(flags_write)           \
+                X(flags_kill) X(load_size) X(store_size) X(push_size) X(pop_size)
 
 static void print_bytes(const uint8_t *b, size_t n) {
     for (size_t i = 0; i < n; i++) print_error("%02x ", b[i]);
@@ -60,9 +62,10 @@ static unsigned compare_paths(const uint8_t *b, size_t avail) {
         if (!same) {
             print_bytes(b, avail < 15 ? avail : 15);
             if (!found) print_error("only the table decodes this\n");
-#define TELL(field)                                                                                                            \
-    if (table.field != zydis.field)                                                                                            \
-        print_error("%s: table %llx, Zydis %llx\n", #field, (unsigned long long)table.field, (unsigned long long)zydis.field);
+#define TELL(field)                                                                          \
+    if (table.field != zydis.field)                                                          \
+        print_error("%s: table %llx, Zydis %llx\n", #field, (unsigned long long)table.field, \
+                    (unsigned long long)zydis.field);
             FIELDS(TELL)
             fail();
         }
@@ -74,8 +77,9 @@ static unsigned compare_paths(const uint8_t *b, size_t avail) {
 
 /* All opcodes */
 
-static const uint8_t prefix_sets[][3] = {{0},          {0x66},       {0xf3},       {0xf2},       {0x64},       {0xf0}, {0x3e},
-                                         {0x66, 0x66}, {0x66, 0x64}, {0x2e, 0x66}, {0x66, 0xf3}, {0xf0, 0xf2}, {0x67}, {0x65}};
+static const uint8_t prefix_sets[][3] = {{0},          {0x66},       {0xf3},       {0xf2},       {0x64},
+                                         {0xf0},       {0x3e},       {0x66, 0x66}, {0x66, 0x64}, {0x2e, 0x66},
+                                         {0x66, 0xf3}, {0xf0, 0xf2}, {0x67},       {0x65}};
 static const int16_t rexes[] = {-1, 0x48, 0x40, 0x45, 0x4f};
 static const uint8_t tails[][12] = {
     {0x24, 0x80, 0x11, 0x22, 0x93, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa},
@@ -97,7 +101,8 @@ static unsigned put_legacy(uint8_t *b, const uint8_t *prefixes, int rex, unsigne
 static void all_legacy_opcodes(void **state) {
     (void)state;
     for (unsigned i = 0; i < ARRAY_LEN(prefix_sets) * ARRAY_LEN(rexes) * 4 * 256; i++) {
-        unsigned opcode = i % 256, map = i / 256 % 4, rex = i / 1024 % ARRAY_LEN(rexes), set = i / 1024 / ARRAY_LEN(rexes);
+        unsigned opcode = i % 256, map = i / 256 % 4, rex = i / 1024 % ARRAY_LEN(rexes),
+                 set = i / 1024 / ARRAY_LEN(rexes);
         unsigned step = set < 4 && rex < 2 ? 1 : 5;
         for (unsigned modrm = i % step; modrm < 256; modrm += step) {
             uint8_t b[32] = {0};
@@ -115,8 +120,8 @@ static void all_vex_opcodes(void **state) {
     for (unsigned i = 0; i < ARRAY_LEN(vvvvs) * 8 * 3 * 256 * 16; i++) {
         unsigned slot = i % 16, opcode = i / 16 % 256, map = 1 + i / 4096 % 3, rxb = i / 12288 % 8, v = i / 12288 / 8;
         for (unsigned modrm = i % 11; modrm < 256; modrm += 11) {
-            uint8_t b[32] = {0xc4, (uint8_t)(rxb << 5 | map), (uint8_t)((slot & 1) << 7 | vvvvs[v] << 3 | slot >> 1), (uint8_t)opcode,
-                             (uint8_t)modrm};
+            uint8_t b[32] = {0xc4, (uint8_t)(rxb << 5 | map), (uint8_t)((slot & 1) << 7 | vvvvs[v] << 3 | slot >> 1),
+                             (uint8_t)opcode, (uint8_t)modrm};
             memcpy(b + 5, tails[modrm % ARRAY_LEN(tails)], sizeof(tails[0]));
             compare_paths(b, sizeof(b));
             if (rxb >> 1 == 3 && map == 1 && !(slot & 1)) { /* the same with two bytes of prefix */
@@ -139,7 +144,8 @@ static uint64_t next_random(void) {
 
 static void random_bytes(void **state) {
     (void)state;
-    static const uint8_t frequent[] = {0x66, 0x66, 0xf2, 0xf3, 0xf0, 0x64, 0x65, 0x2e, 0x67, 0x48, 0x41, 0x4c, 0x0f, 0x0f, 0xc4, 0xc5};
+    static const uint8_t frequent[] = {0x66, 0x66, 0xf2, 0xf3, 0xf0, 0x64, 0x65, 0x2e,
+                                       0x67, 0x48, 0x41, 0x4c, 0x0f, 0x0f, 0xc4, 0xc5};
     for (int i = 0; i < 3000000; i++) {
         uint64_t words[4] = {next_random(), next_random(), next_random(), next_random()};
         uint8_t b[32];
@@ -213,7 +219,8 @@ static void never_reads_past_avail(void **state) {
 
 /* Expectations */
 
-enum { AX = 1, CX = 2, DX = 4, BX = 8, SP = 16, BP = 32, SI = 64, DI = 128, R8 = 256, R9 = 512, R11 = 1 << 11, R12 = 1 << 12, R13 = 1 << 13 };
+enum { AX = 1, CX = 2, DX = 4, BX = 8, SP = 16, BP = 32, SI = 64, DI = 128 };
+enum { R8 = 1 << 8, R9 = 1 << 9, R11 = 1 << 11, R12 = 1 << 12, R13 = 1 << 13 };
 enum { C = FLAG_CF, P = FLAG_PF, A = FLAG_AF, Z = FLAG_ZF, S = FLAG_SF, O = FLAG_OF, D = FLAG_DF, ARITH = FLAGS_ARITH };
 #define ALL 0xffff
 #define EVERY_FLAG (FLAGS_ARITH | FLAG_DF)
@@ -241,7 +248,8 @@ static const struct expectation expectations[] = {
     {"mov [r13], r9b", B(0x45, 0x88, 0x4d, 0x00), INSN_PLAIN, R9 | R13, 0, 0, .store = 1},
     {"mov eax, [abs]", B(0x8b, 0x04, 0x25, 1, 2, 3, 4), INSN_PLAIN, 0, AX, AX, .load = 4},
     {"mov rax, [rip+1]", B(0x48, 0x8b, 0x05, 1, 0, 0, 0), INSN_PLAIN, 0, AX, AX, .load = 8, .target = 8},
-    {"mov dword [rip-8], 7", B(0xc7, 0x05, 0xf8, 0xff, 0xff, 0xff, 7, 0, 0, 0), INSN_PLAIN, 0, 0, 0, .store = 4, .imm = 7, .target = 2},
+    {"mov dword [rip-8], 7", B(0xc7, 0x05, 0xf8, 0xff, 0xff, 0xff, 7, 0, 0, 0), INSN_PLAIN, 0, 0, 0, .store = 4,
+     .imm = 7, .target = 2},
     {"mov rax, imm64", B(0x48, 0xb8, 1, 0, 0, 0, 0, 0, 0, 0x80), INSN_PLAIN, 0, AX, AX, .imm = INT64_MIN + 1},
     {"mov r9d, -1", B(0x41, 0xb9, 0xff, 0xff, 0xff, 0xff), INSN_PLAIN, 0, R9, R9, .imm = -1},
     {"mov ah, 0x80", B(0xb4, 0x80), INSN_PLAIN, 0, AX, 0, .imm = -128},
@@ -272,11 +280,13 @@ static const struct expectation expectations[] = {
     {"imul eax, [rbx], 3", B(0x6b, 0x03, 3), INSN_PLAIN, BX, AX, AX, 0, ARITH, ARITH, .load = 4, .imm = 3},
     {"cdq", B(0x99), INSN_PLAIN, AX, DX, DX},
     {"bsf eax, ecx", B(0x0f, 0xbc, 0xc1), INSN_PLAIN, CX, AX, 0, 0, ARITH, ARITH},
-    {"bt [rax], ecx", B(0x0f, 0xa3, 0x08), INSN_PLAIN, AX | CX, 0, 0, 0, ARITH & ~Z, ARITH & ~Z, .load = MEM_SIZE_UNKNOWN},
+    {"bt [rax], ecx", B(0x0f, 0xa3, 0x08), INSN_PLAIN, AX | CX, 0, 0, 0, ARITH & ~Z, ARITH & ~Z,
+     .load = MEM_SIZE_UNKNOWN},
     {"cmovz rax, rcx", B(0x48, 0x0f, 0x44, 0xc1), INSN_PLAIN, CX, AX, 0, Z},
     {"setz al", B(0x0f, 0x94, 0xc0), INSN_PLAIN, 0, AX, 0, Z},
     {"xchg [rbx], eax", B(0x87, 0x03), INSN_PLAIN, AX | BX, AX, AX, .load = 4, .store = 4, .lock = 1},
-    {"lock cmpxchg [rbx], ecx", B(0xf0, 0x0f, 0xb1, 0x0b), INSN_PLAIN, AX | BX | CX, AX, 0, 0, ARITH, ARITH, 4, 4, .lock = 1},
+    {"lock cmpxchg [rbx], ecx", B(0xf0, 0x0f, 0xb1, 0x0b), INSN_PLAIN, AX | BX | CX, AX, 0, 0, ARITH, ARITH, 4, 4,
+     .lock = 1},
     {"cmpxchg16b [rsi]", B(0x48, 0x0f, 0xc7, 0x0e), INSN_PLAIN, AX | BX | CX | DX | SI, AX | DX, 0, 0, Z, Z, 16, 16},
     {"nop", B(0x90), INSN_PLAIN, 0, 0, 0},
     {"xchg r8, rax", B(0x49, 0x90), INSN_PLAIN, AX | R8, AX | R8, AX | R8},
@@ -333,9 +343,15 @@ static const struct expectation expectations[] = {
     {"movaps [rsp+32], xmm8", B(0x44, 0x0f, 0x29, 0x44, 0x24, 32), INSN_PLAIN, SP, .store = 16},
     {"vmovdqu ymm0, [rax]", B(0xc5, 0xfe, 0x6f, 0x00), INSN_PLAIN, AX, .load = 32},
     {"andn eax, r9d, [rbx]", B(0xc4, 0xe2, 0x30, 0xf2, 0x03), INSN_PLAIN, BX | R9, AX, AX, 0, ARITH, ARITH, .load = 4},
+    {"vptest xmm0, xmm1", B(0xc4, 0xe2, 0x79, 0x17, 0xc1), INSN_PLAIN, .flags_write = ARITH, .flags_kill = ARITH},
+    {"str eax", B(0x0f, 0x00, 0xc8), INSN_PLAIN, 0, AX, 0},
     {"mulx rax, r9, rcx", B(0xc4, 0xe2, 0xb3, 0xf6, 0xc1), INSN_PLAIN, CX | DX, AX | R9, AX | R9},
-    {"vgatherdps xmm0, [rdx+xmm1], xmm2", B(0xc4, 0xe2, 0x69, 0x92, 0x04, 0x0a), INSN_PLAIN, DX, .load = MEM_SIZE_UNKNOWN},
+    {"vgatherdps xmm0, [rdx+xmm1], xmm2", B(0xc4, 0xe2, 0x69, 0x92, 0x04, 0x0a), INSN_PLAIN, DX,
+     .load = MEM_SIZE_UNKNOWN},
     {"vmovaps zmm0, [rax]", B(0x62, 0xf1, 0x7c, 0x48, 0x28, 0x00), INSN_PLAIN, AX, .load = 64},
+    {"vmovdqu8 zmm0 {k1}, [rax]", B(0x62, 0xf1, 0x7f, 0x49, 0x6f, 0x00), INSN_PLAIN, AX, .load = MEM_SIZE_UNKNOWN},
+    {"vpmaskmovd [rax], xmm1, xmm2", B(0xc4, 0xe2, 0x71, 0x8e, 0x10), INSN_PLAIN, AX, .store = MEM_SIZE_UNKNOWN},
+    {"clflush [rax]", B(0x0f, 0xae, 0x38), INSN_PLAIN, AX, .load = 1},
     {"pfadd mm0, [rax]", B(0x0f, 0x0f, 0x00, 0x9e), INSN_PLAIN, AX, .load = 8},
     {"push es: none in 64-bit mode", .bytes = {0x06}, .cls = INSN_INVALID},
     {"mov with lock", .bytes = {0xf0, 0x89, 0xc0}, .cls = INSN_INVALID},
@@ -347,11 +363,12 @@ static void expected_instructions(void **state) {
     for (unsigned i = 0; i < ARRAY_LEN(expectations); i++) {
         const struct expectation *e = &expectations[i];
         struct insn in;
-        if (decode_insn(&in, e->bytes, sizeof(e->bytes), PC) != (e->cls != INSN_INVALID)) fail_msg("%s: validity", e->text);
+        if (decode_insn(&in, e->bytes, sizeof(e->bytes), PC) != (e->cls != INSN_INVALID))
+            fail_msg("%s: validity", e->text);
         if (e->cls == INSN_INVALID) continue;
-#define EXPECT(field, want)                                                                                                    \
-    if ((uint64_t)in.field != (uint64_t)(want))                                                                                \
-        fail_msg("%s: " #field " is %#llx, not %#llx", e->text, (unsigned long long)in.field, (unsigned long long)(want))
+#define EXPECT(field, want)                     \
+    if ((uint64_t)in.field != (uint64_t)(want)) \
+    fail_msg("%s: " #field " is %#llx, not %#llx", e->text, (unsigned long long)in.field, (unsigned long long)(want))
         EXPECT(cls, e->cls);
         EXPECT(len, e->len);
         EXPECT(gpr_read, e->read);
@@ -376,7 +393,8 @@ static void expected_instructions(void **state) {
 /* Where the parts are, for one instruction that has them all. */
 static void layout(void **state) {
     (void)state;
-    static const uint8_t b[] = {0x66, 0x41, 0x0f, 0x3a, 0x22, 0x84, 0x24, 0x78, 0x56, 0x34, 0x12, 0x81}; /* pinsrd xmm0, [r12+disp], imm */
+    static const uint8_t b[] = {0x66, 0x41, 0x0f, 0x3a, 0x22, 0x84,
+                                0x24, 0x78, 0x56, 0x34, 0x12, 0x81}; /* pinsrd xmm0, [r12+disp], imm */
     struct insn in;
     assert_true(decode_insn(&in, b, sizeof(b), PC));
     assert_int_equal(in.len, sizeof(b));
@@ -406,8 +424,9 @@ static void layout(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(expected_instructions), cmocka_unit_test(layout),       cmocka_unit_test(never_reads_past_avail),
-        cmocka_unit_test(all_legacy_opcodes),    cmocka_unit_test(all_vex_opcodes), cmocka_unit_test(random_bytes),
+        cmocka_unit_test(expected_instructions),  cmocka_unit_test(layout),
+        cmocka_unit_test(never_reads_past_avail), cmocka_unit_test(all_legacy_opcodes),
+        cmocka_unit_test(all_vex_opcodes),        cmocka_unit_test(random_bytes),
         cmocka_unit_test(real_programs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
