@@ -5,6 +5,10 @@ src=$(cd "$(dirname "$0")" && pwd)
 out=${1:-build}/asm
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
+if [ -e "$out/done" ] && [ -z "$(find "$src" -newer "$out/done" -type f)" ]; then
+    exit 0
+fi
+rm -f "$out/done"
 cc=${CC:-cc}
 flags="-O2 -g -Wall -Wextra -I$src"
 
@@ -21,3 +25,4 @@ $cc $flags -pie -fpie -o forms-pie "$src/forms.c" state.o table.o cases.o
 flow="$src/flow.c $src/smc.c $src/flow_start.S $src/flow_branch.S $src/flow_odd.S"
 $cc $flags -static -no-pie -fno-pie -Wl,--no-warn-execstack -o flow-static $flow -pthread
 $cc $flags -pie -fpie -Wl,--no-warn-execstack -o flow-pie $flow -pthread
+touch done

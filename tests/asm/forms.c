@@ -2,7 +2,8 @@
  * behind, or the exact fault. Natively and translated, the output must be the same.
  *
  *   forms [-j] [-f FIRST] [-s STRIDE]   all cases from FIRST on, one in STRIDE; -j: from memory written at run time
- *   forms [-j] -v CASE                  one case, with all registers and changed memory spelled out */
+ *   forms [-j] [-f FIRST] -v CASE       one case, with all registers and changed memory spelled out; those from FIRST
+ *                                       on run before it */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdbool.h>
@@ -456,18 +457,20 @@ static void catch_faults(void)
 
 int main(int argc, char **argv)
 {
-    long ncases = (cases_bin_end - cases_bin) / (long)sizeof(struct asm_case), first = 0, stride = 1, only = -1;
+    long ncases = (cases_bin_end - cases_bin) / (long)sizeof(struct asm_case), first = -1, stride = 1, only = -1;
     const struct asm_case *cases = (const struct asm_case *)cases_bin;
     for (int opt; (opt = getopt(argc, argv, "jf:s:v:")) != -1;) {
         switch (opt) {
         case 'j': jit = true; break;
         case 'f': first = atol(optarg); break;
         case 's': stride = atol(optarg); break;
-        case 'v': only = atol(optarg), verbose = true; break;
+        case 'v': only = atol(optarg); break;
         default: return 2;
         }
     }
-    pie = (uint64_t)__executable_start > 0x7fffffff;
+#ifdef __PIE__
+    pie = true;
+#endif
     have_avx = !!__builtin_cpu_supports("avx");
     have_avx512 = !!__builtin_cpu_supports("avx512bw");
     areas[3].at = tls_area;
@@ -479,10 +482,12 @@ int main(int argc, char **argv)
         make_state(s);
     catch_faults();
 
-    if (only >= 0 && only < ncases)
-        run_case(&cases[only], only);
-    for (long i = first; only < 0 && i < ncases; i += stride)
+    if (first < 0)
+        first = only >= 0 ? only : 0;
+    for (long i = first; i < ncases && (only < 0 || i <= only); i += stride) {
+        verbose = i == only;
         if (!(pie && cases[i].flags & CASE_NOPIE) && !(jit && cases[i].flags & CASE_SEQUENCE))
             run_case(&cases[i], i);
+    }
     return 0;
 }

@@ -12,7 +12,7 @@ TRANSLATE=${TRANSLATE:-$REPRISE run --}
 asm=$BUILD/asm
 shown=${SHOW:-10}  # differences spelled out per program
 deaths=10          # after that many, the rest counts as failed
-[ -x "$asm/forms-static" ] || "$here/build.sh" "$BUILD" || exit 2
+"$here/build.sh" "$BUILD" || exit 2
 tmp=$(mktemp -d) || exit 2
 trap 'rm -rf "$tmp"' EXIT
 passed=0 failed=0 most=0
@@ -121,7 +121,8 @@ compare_flow() {
     bad=$(grep -c '^  [^ ]' "$tmp/bad")
     printf '%s: %d hand-written tests compared, %d differ\n' "$name" "$total" "$bad"
     passed=$((passed + total - bad)) failed=$((failed + bad))
-    head -$((shown * 10)) "$tmp/bad"
+    [ "$bad" -eq 0 ] || sed -n 's/^  \([^ ]*\)$/\1/p' "$tmp/bad" | tr '\n' ' ' | fold -s -w 110 | sed 's/^/    /; $a\'
+    awk -v max="$shown" '/^  [^ ]/ { n++ } n <= max' "$tmp/bad"
 }
 
 compare forms-static "$asm/forms-static"
