@@ -8,6 +8,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
+#include "sphere/code_files.h"
 
 #define FLIP_LIMIT 6 /* a page written this often after translation is checked instead */
 
@@ -61,11 +62,13 @@ static void unprotect(struct watched *w) {
     code_watch_protected--;
 }
 
-static void protect(struct watched *w, const struct mapping *m) {
-    if (w->is_protected) return;
-    SYS(mprotect, w->page, PAGE_SIZE, aspace_host_prot((int)m->prot) & ~PROT_WRITE);
+/* False: the kernel refuses (a sealed mapping, too many mappings). */
+static bool protect(struct watched *w, const struct mapping *m) {
+    if (w->is_protected) return true;
+    if (SYS(mprotect, w->page, PAGE_SIZE, aspace_host_prot((int)m->prot) & ~PROT_WRITE) != 0) return false;
     w->is_protected = 1;
     code_watch_protected++;
+    return true;
 }
 
 bool code_watch_code_at(gaddr pc, struct code_range *out) {
@@ -73,16 +76,13 @@ bool code_watch_code_at(gaddr pc, struct code_range *out) {
     if (!m || !(m->prot & PROT_EXEC)) return false;
     out->end = m->end;
     out->checked = false;
-    bool shared = (m->flags & MAP_TYPE) != MAP_PRIVATE;
-    if (!(m->prot & PROT_WRITE) && !shared) return true;
+    bool unseen = (m->flags & MAP_TYPE) != MAP_PRIVATE || code_files_is_loose(m); /* changes without a fault */
+    if (!(m->prot & PROT_WRITE) && !unseen) return true;
     out->end = PAGE_DOWN(pc) + PAGE_SIZE; /* every page is looked at by itself */
     struct watched *w = add(PAGE_DOWN(pc));
-    if (shared || w->flips >= FLIP_LIMIT) w->checked = 1;
-    if (w->checked) {
-        out->checked = true;
-        return true;
-    }
-    protect(w, m);
+    if (unseen || w->flips >= FLIP_LIMIT) w->checked = 1;
+    if (!w->checked && !protect(w, m)) w->checked = 1;
+    out->checked = w->checked;
     return true;
 }
 

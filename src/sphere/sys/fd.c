@@ -6,6 +6,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
+#include "sphere/code_files.h"
 #include "sphere/runtime.h"
 #include "sphere/sys/special.h"
 
@@ -67,11 +68,11 @@ static long open_own_exe(uint64_t flags, uint64_t mode) { return SYS(openat, AT_
 long sys_open(struct tblock *t, uint64_t a[6]) {
     char path[64];
     if (guest_read_string(path, a[0], sizeof path) > 0 && names_own_exe(path)) return open_own_exe(a[1], a[2]);
-    return gate_syscall(__NR_open, a);
+    return code_files_opened(gate_syscall(__NR_open, a), a[1]);
 }
 
 long sys_openat(struct tblock *t, uint64_t a[6]) {
     char path[64];
     if (guest_read_string(path, a[1], sizeof path) > 0 && names_own_exe(path)) return open_own_exe(a[2], a[3]);
-    return gate_syscall(__NR_openat, a);
+    return code_files_opened(gate_syscall(__NR_openat, a), a[2]);
 }

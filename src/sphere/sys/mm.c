@@ -4,11 +4,13 @@
 #include "engine/cache.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
+#include "sphere/code_files.h"
 #include "sphere/code_watch.h"
 #include "sphere/sys/special.h"
 
 long sys_mmap(struct tblock *t, uint64_t a[6]) {
     if (a[5] & ~PAGE_MASK) return -EINVAL;
+    code_files_mapped((int)a[4], (int)a[2], (int)a[3]);
     return aspace_mmap(a[0], a[1], (int)a[2], (int)a[3], (int)a[4], a[5]);
 }
 

@@ -1,0 +1,96 @@
+#include "sphere/code_files.h"
+
+#include <asm/stat.h>
+#include <asm/statfs.h>
+#include <linux/fcntl.h>
+#include <linux/magic.h>
+#include <linux/mman.h>
+
+#include "engine/cache.h"
+#include "inproc/layout.h"
+#include "inproc/sys.h"
+#include "sphere/code_watch.h"
+
+#define MAX_FILES 1024 /* further ones are taken for loose */
+#define S_IFMT_ 0170000
+#define S_IFREG_ 0100000
+#define MEM_FILE_MODE 0100600 /* /proc/PID/mem; nothing else there that can be written has this mode */
+
+struct code_file {
+    uint64_t dev, ino;
+    bool loose;
+};
+
+bool code_files_mem_open;
+static uint64_t mem_dev;
+static struct code_file files[MAX_FILES];
+static size_t n_files, last;
+
+static struct code_file *find(uint64_t dev, uint64_t ino) {
+    if (last < n_files && files[last].ino == ino && files[last].dev == dev) return &files[last];
+    for (size_t i = 0; i < n_files; i++)
+        if (files[i].ino == ino && files[i].dev == dev) {
+            last = i;
+            return &files[i];
+        }
+    return NULL;
+}
+
+static struct code_file *add(uint64_t dev, uint64_t ino) {
+    if (n_files == MAX_FILES) return NULL;
+    files[n_files] = (struct code_file){dev, ino, false};
+    return &files[n_files++];
+}
+
+bool code_files_is_loose(const struct mapping *m) {
+    if (!m->file.ino && !m->file.dev) return false;
+    struct code_file *f = find(m->file.dev, m->file.ino);
+    if (!f) f = add(m->file.dev, m->file.ino);
+    return !f || f->loose;
+}
+
+static void loosen(uint64_t dev, uint64_t ino, bool only_known) {
+    lock_take(&cache_lock);
+    struct code_file *f = find(dev, ino);
+    if (!f && !only_known)
+        f = add(dev, ino);
+    else if (f && !f->loose)
+        code_watch_forget(0, LAYOUT_GUEST_END); /* rare: not worth finding its mappings */
+    if (f) f->loose = true;
+    lock_drop(&cache_lock);
+}
+
+static bool is_mem_file(int fd, const struct stat *st) {
+    struct statfs fs;
+    return st->st_mode == MEM_FILE_MODE && SYS(fstatfs, fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
+long code_files_opened(long fd, uint64_t flags) {
+    struct stat st;
+    if (fd < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH)) return fd;
+    if (SYS(fstat, fd, &st) != 0 || (st.st_mode & S_IFMT_) != S_IFREG_) return fd;
+    if (is_mem_file((int)fd, &st)) {
+        mem_dev = st.st_dev;
+        code_files_mem_open = true;
+    }
+    if (n_files) loosen(st.st_dev, st.st_ino, true);
+    return fd;
+}
+
+void code_files_mapped(int fd, int prot, int flags) {
+    bool shared = (flags & MAP_TYPE) != MAP_PRIVATE;
+    if ((flags & MAP_ANONYMOUS) || !((prot & PROT_EXEC) || (shared && (prot & PROT_WRITE)))) return;
+    long mode = SYS(fcntl, fd, F_GETFL);
+    struct stat st;
+    if (mode < 0 || (mode & O_ACCMODE) == O_RDONLY || SYS(fstat, fd, &st) != 0) return;
+    loosen(st.st_dev, st.st_ino, shared && !(prot & PROT_EXEC) && n_files > MAX_FILES / 2);
+}
+
+void code_files_written(int fd, int64_t pos, size_t n) {
+    struct stat st;
+    if (SYS(fstat, fd, &st) != 0 || st.st_dev != mem_dev || st.st_mode != MEM_FILE_MODE) return;
+    if (pos == -1) pos = SYS(lseek, fd, 0, 1 /* SEEK_CUR */) - (long)n;
+    lock_take(&cache_lock);
+    code_watch_forget((gaddr)pos, (gaddr)pos + n);
+    lock_drop(&cache_lock);
+}
