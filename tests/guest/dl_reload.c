@@ -1,5 +1,5 @@
 // libs: -ldl
-/* dlopen and dlclose of copies of one library with different code, which land at the same address time and again. */
+/* dlopen and dlclose of copies of one library with different code, loaded at the same addresses time and again; files rewritten in place. */
 #include "guest.h"
 #include <dlfcn.h>
 #include <libgen.h>
@@ -16,14 +16,13 @@ int main(void) {
     if (n <= 0) return puts("FAIL: no library"), 1;
     char *at = memmem(lib, n, "\x44\x33\x22\x11", 4);
     CHECK(at != NULL);
-    long sum = 0, same = 0;
-    void *last = NULL;
-    for (int i = 0; i < 100; i++) {
+    long sum = 0;
+    for (int i = 0; i < 120; i++) { /* a new file, or the same one rewritten in place: same name, size and inode */
         char copy[32];
-        snprintf(copy, sizeof copy, "./copy%d.so", i % 7);
+        snprintf(copy, sizeof copy, "./copy%d.so", i < 60 ? i % 7 : 9);
         memcpy(at, &i, 4);
-        unlink(copy);
-        int out = open(copy, O_WRONLY | O_CREAT | O_TRUNC, 0755);
+        if (i < 60) unlink(copy);
+        int out = open(copy, O_WRONLY | O_CREAT, 0755);
         CHECK(write(out, lib, n) == n);
         close(out);
         void *h = dlopen(copy, RTLD_NOW);
@@ -32,12 +31,11 @@ int main(void) {
         int (*twice)(int (*)(int), int) = (int (*)(int (*)(int), int))dlsym(h, "twice");
         sum += answer() + twice(add_one, i);
         CHECK(answer() == i);
-        same += (void *)answer == last;
-        last = (void *)answer;
         dlclose(h);
-        unlink(copy);
+        if (i < 60) unlink(copy);
     }
-    printf("sum %ld, came back to the same address: %d\n", sum, same > 50);
+    unlink("./copy9.so");
+    printf("sum %ld\n", sum);
     CHECK(dlopen("./no-such-library.so", RTLD_NOW) == NULL && dlerror() != NULL);
     void *m = dlopen("libm.so.6", RTLD_LAZY);
     double (*cosine)(double) = (double (*)(double))dlsym(m, "cos");
