@@ -4,6 +4,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/gate.h"
+#include "sphere/legacy.h"
 #include "sphere/signals.h"
 
 #define SIGILL_ 4
@@ -29,9 +30,9 @@ static void do_int(struct tblock *t, const struct insn *in) {
         fault(t, SIGTRAP_, 1 /* TRAP_BRKPT */, t->pc);
         return;
     }
-    if (op == 0xcd && (uint8_t)in->imm == 0x80) { /* 32-bit system call interface: refused as on kernels without it */
+    if (op == 0xcd && (uint8_t)in->imm == 0x80) {
         t->pc += in->len;
-        t->gpr[RAX] = (uint64_t)-ENOSYS;
+        legacy_int80(t, in->len);
         return;
     }
     fault(t, SIGSEGV_, 0x80, 0);
