@@ -16,6 +16,7 @@
 #include "sphere/aspace.h"
 #include "sphere/code_watch.h"
 #include "sphere/gate.h"
+#include "sphere/legacy.h"
 #include "sphere/loader.h"
 #include "sphere/runtime.h"
 #include "sphere/signals.h"
@@ -161,6 +162,7 @@ static void keep_own_file(void) {
 }
 
 static void bad_pc(struct tblock *t) {
+    if (legacy_vsyscall(t)) return;
     struct mapping m;
     bool mapped = aspace_find(t->pc, &m);
     signals_raise_fault(t, 11, mapped ? 2 : 1, t->pc);
