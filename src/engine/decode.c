@@ -417,16 +417,21 @@ static void fill_everything_read(struct insn *in, const ZydisDecodedInstruction 
     in->flags_kill = 0;
 }
 
-bool decode_insn_zydis(struct insn *in, const uint8_t *bytes, size_t avail, gaddr pc) {
-    struct parts p;
+/* Not ZydisDecoderDecodeFull: it clears all ten operands, which takes as long as the decoding. */
+static bool ask_zydis_for(struct parts *p, const uint8_t *bytes, size_t avail) {
     ZydisDecoder decoder;
-    *in = (struct insn){.pc = pc, .cls = INSN_INVALID};
-
+    ZydisDecoderContext context;
     ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
     /* Linux enables MPX no longer: its instructions are nops, its prefix means nothing. */
     ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MPX, ZYAN_FALSE);
-    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, MIN(avail, (size_t)INSN_MAX_LEN), &p.zi, p.op)))
-        return false;
+    return ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, &context, bytes, avail, &p->zi)) &&
+           ZYAN_SUCCESS(ZydisDecoderDecodeOperands(&decoder, &context, &p->zi, p->op, p->zi.operand_count));
+}
+
+bool decode_insn_zydis(struct insn *in, const uint8_t *bytes, size_t avail, gaddr pc) {
+    struct parts p;
+    *in = (struct insn){.pc = pc, .cls = INSN_INVALID};
+    if (!ask_zydis_for(&p, bytes, MIN(avail, (size_t)INSN_MAX_LEN))) return false;
 
     fill_layout(in, &p.zi, bytes);
     in->cls = class_of(&p);
