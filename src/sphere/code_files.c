@@ -49,15 +49,34 @@ bool code_files_is_loose(const struct mapping *m) {
     return !f || f->loose;
 }
 
-static void loosen(uint64_t dev, uint64_t ino, bool only_known) {
+static void loosen(uint64_t dev, uint64_t ino) {
     lock_take(&cache_lock);
     struct code_file *f = find(dev, ino);
-    if (!f && !only_known)
+    if (!f)
         f = add(dev, ino);
-    else if (f && !f->loose)
+    else if (!f->loose)
         code_watch_forget(0, LAYOUT_GUEST_END); /* rare: not worth finding its mappings */
     if (f) f->loose = true;
     lock_drop(&cache_lock);
+}
+
+static bool is_mapped(uint64_t dev, uint64_t ino) {
+    struct mapping m;
+    for (size_t i = 0; aspace_nth(i, &m); i++)
+        if (m.file.ino == ino && m.file.dev == dev) return true;
+    return false;
+}
+
+/* Opened for writing. A file whose code is gone, or another one that got its inode, starts afresh. */
+static void reopened(uint64_t dev, uint64_t ino) {
+    lock_take(&cache_lock);
+    struct code_file *f = find(dev, ino);
+    lock_drop(&cache_lock);
+    if (!f) return;
+    if (is_mapped(dev, ino))
+        loosen(dev, ino);
+    else
+        f->loose = false;
 }
 
 static bool is_mem_file(int fd, const struct stat *st) {
@@ -73,7 +92,7 @@ long code_files_opened(long fd, uint64_t flags) {
         mem_dev = st.st_dev;
         code_files_mem_open = true;
     }
-    if (n_files) loosen(st.st_dev, st.st_ino, true);
+    reopened(st.st_dev, st.st_ino);
     return fd;
 }
 
@@ -83,7 +102,7 @@ void code_files_mapped(int fd, int prot, int flags) {
     long mode = SYS(fcntl, fd, F_GETFL);
     struct stat st;
     if (mode < 0 || (mode & O_ACCMODE) == O_RDONLY || SYS(fstat, fd, &st) != 0) return;
-    loosen(st.st_dev, st.st_ino, shared && !(prot & PROT_EXEC) && n_files > MAX_FILES / 2);
+    if ((prot & PROT_EXEC) || n_files < MAX_FILES / 2) loosen(st.st_dev, st.st_ino);
 }
 
 void code_files_written(int fd, int64_t pos, size_t n) {

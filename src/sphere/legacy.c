@@ -135,8 +135,9 @@ bool legacy_vsyscall(struct tblock *t) {
     if (entry >= PAGE_SIZE || (entry & 0x3ff) || entry / 0x400 >= ARRAY_LEN(call) || !kernel_has_vsyscall()) return false;
     uint64_t back, a[6] = {t->gpr[RDI], t->gpr[RSI]};
     if (!guest_read(&back, t->gpr[RSP], 8)) return false;
-    long ret = as_64(t, call[entry / 0x400], a);
-    if (ret == GATE_ABORTED) return true; /* the safepoint comes first, then here again */
+    uint64_t nr = call[entry / 0x400];
+    if (code_watch_protected) model_before_kernel_write(nr, a);
+    long ret = sys6((long)nr, (long)a[0], (long)a[1], 0, 0, 0, 0);
     if (ret == -EFAULT) return false;
     t->gpr[RAX] = (uint64_t)ret;
     t->gpr[RSP] += 8;
