@@ -6,8 +6,27 @@
 #define REPRISE_CACHE_H
 
 #include "engine/emit_x64.h"
+#include "engine/map.h"
 #include "inproc/lock.h"
 #include "inproc/types.h"
+
+struct kept_file { /* which file, mapped where */
+    uint64_t dev, ino, size, mtime_ns, ctime_ns;
+    gaddr base; /* guest address of the file's first byte */
+    uint64_t span; /* bytes from there that the region serves */
+    gaddr text_start, text_end; /* the executable mapping */
+};
+
+/* Translations of a file's code that outlive the process: what they are for, and proof that they are whole. */
+struct kept_head {
+    uint64_t magic;
+    uint64_t build;      /* of the runtime */
+    uint64_t policy;
+    struct kept_file file;
+    uint64_t code_bytes, meta_bytes; /* in the file on disk: code, then records */
+    uint64_t blocks;
+    uint64_t checksum;   /* of the whole file with this field 0 */
+};
 
 /* How a transfer reaches a block: each way has an entry with its own conventions (translate.c). */
 enum entry_kind { ENTRY_PLAIN, ENTRY_CALL, ENTRY_JMP_IND, ENTRY_CALL_IND, ENTRY_KINDS };
@@ -47,32 +66,39 @@ struct block {
     bool dead;
     bool rcx_live;     /* at entry */
     bool pushes_first; /* the first instruction overwrites the stack slot below the return address */
-    bool kept; /* in a region that will be saved */
+    bool is_kept; /* lives in the kept region of its pc */
     uint8_t *entry[ENTRY_KINDS]; /* NULL: not made yet; entry[ENTRY_PLAIN] == host */
     struct insn_map *map;
     struct exit *exits;
     struct exit *incoming;
     struct block *next_in_region;
     struct block *next_on_page[2]; /* [0] for the page of pc, [1] for the page of end - 1 if it is another */
-    uint64_t code_hash;            /* of the guest bytes */
 };
 
+/* A stretch of memory for blocks: code grows up from its start, records grow down from its end. The structure itself is at
+ * the start, and everything in it may be written to disk as it is (kept.c). */
 struct region {
-    uint64_t magic;
+    struct kept_head kept;
     uint8_t *base, *end;
-    uint8_t *code_next; /* code grows up ... */
-    uint8_t *meta_next; /* ... records grow down */
+    uint8_t *code_next, *meta_next;
     uint8_t *tramp_exit, *tramp_ret_fail, *tramp_jmp_fail, *tramp_call_fail;
-    struct block *blocks;
+    struct block *blocks; /* newest first, so from high to low host addresses */
     uint32_t n_blocks;
+    uint32_t *granules;   /* for each GRANULE bytes of code: the newest block with code there, as its offset from base */
+    struct map *map;      /* kept regions: where their own blocks are found */
+    bool is_kept;
+    bool tainted; /* not to be saved: something in it was invalidated */
     bool retired; /* evicted, waiting for its epoch */
     uint64_t retired_epoch;
     struct region *next;
 };
 
+#define GRANULE 256
+
 extern struct lock cache_lock;
 
 void cache_start(void);
+bool region_holds(const struct region *r, const void *p);
 
 /* The region where code of guest address pc goes, with room for at least one block; NULL: none can be had. */
 struct region *cache_region_for(gaddr pc);
@@ -94,6 +120,15 @@ void cache_add_call(gaddr call_pc, struct block *b);
 /* Host address of the instruction at pc inside b; NULL if pc is not one of its instructions. */
 uint8_t *cache_insn_host(const struct block *b, gaddr pc);
 
+/* The kept region that serves pc; NULL if there is none (yet). */
+struct region *cache_kept_region(gaddr pc);
+void cache_set_kept_region(gaddr base, size_t span, struct region *r);
+/* A fresh region, in the list. NULL: the addresses are taken. */
+struct region *region_make(uint64_t base, size_t size, bool is_kept);
+void region_list_add(struct region *r);
+/* The first region; they are linked by ->next. */
+struct region *region_first(void);
+
 /* Whether a host address is inside the cache, and the block and instruction it belongs to. */
 bool cache_contains(uint64_t host_pc);
 struct block *cache_block_at(uint64_t host_pc);
@@ -102,8 +137,6 @@ void cache_link(struct exit *x, struct block *to, uint8_t *entry);
 void cache_invalidate(struct block *b);
 /* Every block that has a byte in [lo, hi). Returns how many there were. */
 size_t cache_invalidate_range(gaddr lo, gaddr hi);
-/* Blocks on one page, for the self-modifying code rules. */
-bool cache_page_has_blocks(gaddr page);
 
 void cache_table_set(uint64_t table, gaddr pc, const void *host);
 

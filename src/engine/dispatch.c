@@ -2,6 +2,7 @@
 #include <linux/mman.h>
 
 #include "engine/engine.h"
+#include "engine/kept.h"
 #include "inproc/fmt.h"
 #include "inproc/layout.h"
 #include "inproc/str.h"
@@ -27,6 +28,9 @@ void engine_on_safepoint(struct tblock *t);
 
 static struct block *find_or_translate(gaddr pc, enum entry_kind reason) {
     struct block *b = cache_find(pc);
+    if (b) return b;
+    kept_prepare(pc);
+    b = cache_find(pc);
     return b ? b : translate(pc, reason);
 }
 

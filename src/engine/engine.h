@@ -35,6 +35,8 @@ struct engine_host {
     uint64_t (*oldest_epoch)(void);                 /* over all threads of the address space */
     bool (*claim)(gaddr at, size_t len);            /* takes guest address space for a cache window; false: not free */
     void (*unclaim)(gaddr at, size_t len);
+    /* The file whose unchanged code is at pc (base, text_start, text_end and identity); false: not such code. */
+    bool (*kept_at)(gaddr pc, struct kept_file *out);
 };
 
 extern struct engine_host engine_host;

@@ -104,6 +104,7 @@ static bool gather(struct build *b, gaddr pc, int limit) {
         if (b->n > 0) {
             if (cache_find(at)) break;
             if (PAGE_DOWN(at) > PAGE_DOWN(pc) + PAGE_SIZE) break; /* at most two pages: see struct block */
+            if (at >= code.end && cache_kept_region(pc)) break; /* a file's kept code stays within the file */
             if (at >= code.end && (!engine_host.code_at(at, &code) || code.checked != b->checked)) break;
         }
         if (!decode_at(b, in, pc, at, code.end)) {
@@ -480,12 +481,6 @@ static bool finish_exits(struct build *b, struct block *blk) {
     return !b->e.full;
 }
 
-static uint64_t hash_bytes(const uint8_t *p, size_t n) {
-    uint64_t h = 0xcbf29ce484222325ull;
-    for (size_t i = 0; i < n; i++) h = (h ^ p[i]) * 0x100000001b3ull;
-    return h;
-}
-
 static bool first_is_push(const struct build *b) {
     int i = 0;
     static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -529,7 +524,6 @@ static struct block *build_block(struct build *b, gaddr pc, enum entry_kind reas
     blk->n_insns = (uint16_t)b->n;
     blk->map = map;
     memcpy(map, b->map, sizeof *map * (size_t)b->n);
-    blk->code_hash = hash_bytes(b->bytes, b->end - pc);
     blk->exits = cache_meta(r, sizeof(struct exit) * (size_t)b->n_exits);
     if (b->e.full || !blk->exits || !finish_exits(b, blk)) {
         r->meta_next = meta_mark;

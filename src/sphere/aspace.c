@@ -97,7 +97,7 @@ static void carve_guest(gaddr start, gaddr end) {
 
 static bool same_kind(const struct mapping *a, const struct mapping *b) {
     return a->end == b->start && a->prot == b->prot && a->flags == b->flags && a->file.ino == b->file.ino &&
-           a->file.dev == b->file.dev && (a->file.ino == 0 || a->offset + (a->end - a->start) == b->offset) &&
+           a->file.dev == b->file.dev && a->was_writable == b->was_writable && a->runtime == b->runtime && (a->file.ino == 0 || a->offset + (a->end - a->start) == b->offset) &&
            strcmp(a->name, b->name) == 0 && a->name[0] == '\0';
 }
 
@@ -238,6 +238,7 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
     if (!sys_failed(got)) {
         struct mapping m = {.start = at, .end = at + len, .prot = (uint32_t)prot, .flags = (uint32_t)(flags & ~MAP_FIXED_NOREPLACE), .offset = offset};
         if (!anonymous) m.file = id;
+        m.was_writable = prot & PROT_WRITE;
         list_add(&m);
     }
     lock_drop(&cache_lock);
@@ -278,7 +279,7 @@ long aspace_mprotect(gaddr addr, size_t len, int prot) {
         split_at(addr);
         split_at(addr + len);
         for (size_t i = first_above(addr); i < as->n && as->list[i].start < addr + len; i++)
-            as->list[i].prot = (uint32_t)(prot & ~keep);
+            as->list[i].prot = (uint32_t)(prot & ~keep), as->list[i].was_writable |= prot & PROT_WRITE;
         merge_around(addr, addr + len);
     }
     lock_drop(&cache_lock);
@@ -435,6 +436,16 @@ void aspace_adopt(gaddr start, size_t len, int prot, const char *name) {
     lock_take(&cache_lock);
     list_add(&m);
     lock_drop(&cache_lock);
+}
+
+bool aspace_kept_at(gaddr pc, struct kept_file *out) {
+    const struct mapping *m = aspace_peek(pc);
+    if (!m || !m->file.ino || m->was_writable || (m->prot & PROT_WRITE) || (m->flags & MAP_TYPE) != MAP_PRIVATE) return false;
+    if (m->start < m->offset || m->start >= LAYOUT_LIB_END || m->name[0]) return false;
+    *out = (struct kept_file){.dev = m->file.dev, .ino = m->file.ino, .size = m->file.size, .mtime_ns = m->file.mtime_ns,
+                              .ctime_ns = m->file.ctime_ns, .base = m->start - m->offset, .text_start = m->start,
+                              .text_end = m->end};
+    return out->base >= LAYOUT_LIB_BASE || m->start < LAYOUT_LIB_BASE;
 }
 
 bool aspace_claim(gaddr at, size_t len) {

@@ -17,6 +17,7 @@ struct mapping {
     uint32_t flags;   /* MAP_* of the mmap call */
     uint64_t offset;  /* in the file */
     struct file_id file;
+    bool was_writable; /* private file pages may differ from the file */
     bool runtime;     /* a cache window of ours: the program must not see or touch it */
     char name[16];    /* "[heap]", "[stack]", "[vdso]": what /proc/self/maps shows for it, or "" */
 };
@@ -59,6 +60,10 @@ bool aspace_is_runtime(gaddr start, size_t len);
 /* engine_host.claim and unclaim: room for a cache window between the program's mappings. Caller holds cache_lock. */
 bool aspace_claim(gaddr at, size_t len);
 void aspace_unclaim(gaddr at, size_t len);
+
+/* engine_host.kept_at. Caller holds cache_lock. */
+struct kept_file;
+bool aspace_kept_at(gaddr pc, struct kept_file *out);
 
 /* seed: decides where libraries go; the same for all programs of a user. */
 void aspace_start(uint64_t seed);

@@ -7,6 +7,7 @@
 struct runtime {
     int rt_fd;            /* this runtime's own file, for execve; out of the program's reach */
     bool use_cache;
+    char cache_dir[512];  /* of kept translations */
     char options[1024];   /* as given, handed on through execve */
     uint64_t seed;
     uint64_t *kernel_auxv;

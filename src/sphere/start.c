@@ -8,8 +8,10 @@
 #include <linux/prctl.h>
 
 #include "engine/engine.h"
+#include "engine/kept.h"
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
+#include "inproc/hash.h"
 #include "inproc/layout.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
@@ -99,11 +101,19 @@ static bool is_value(const char *s, const char *want) {
     return strncmp(s, want, n) == 0 && (s[n] == ',' || s[n] == '\0');
 }
 
+static void copy_value(char *to, size_t cap, const char *value) {
+    size_t n = 0;
+    while (value[n] && value[n] != ',' && n + 1 < cap) n++;
+    memcpy(to, value, n);
+    to[n] = '\0';
+}
+
 static void read_option(struct orders *o, const char *key) {
     const char *value = strchr(key, '=');
     if (!value) return;
     value++;
     if (str_starts(key, "cache=")) the_runtime.use_cache = *value == '1';
+    if (str_starts(key, "cachedir=")) copy_value(the_runtime.cache_dir, sizeof the_runtime.cache_dir, value);
     if (str_starts(key, "trace=")) trace_level = (int)number(value, 10);
     if (str_starts(key, "policy=")) {
         if (is_value(value, "count")) o->policy = &policy_count;
@@ -148,6 +158,15 @@ static bool read_orders(struct orders *o, uint64_t *sp) {
     return true;
 }
 
+/* Identifies this very runtime: kept translations of another one are not used. */
+static uint64_t own_build(void) {
+    uint64_t base = (uint64_t)&__ehdr_start;
+    const Elf64_Phdr *ph = (const Elf64_Phdr *)(base + __ehdr_start.e_phoff);
+    for (int i = 0; i < __ehdr_start.e_phnum; i++)
+        if (ph[i].p_type == PT_NOTE) return hash_bytes((const void *)(base + ph[i].p_vaddr), ph[i].p_memsz, 0);
+    return 0;
+}
+
 static void keep_own_file(void) {
     long fd = SYS(openat, AT_FDCWD, "/proc/self/exe", O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
@@ -188,8 +207,9 @@ static void start_here(void *sp) {
     aspace_start(the_runtime.seed);
     engine_host = (struct engine_host){.code_at = code_watch_code_at, .syscall = gate_on_syscall, .special = special_insn,
                                        .bad_pc = bad_pc, .safepoint = signals_safepoint,
-                                       .oldest_epoch = threads_oldest_epoch, .claim = aspace_claim, .unclaim = aspace_unclaim};
+                                       .oldest_epoch = threads_oldest_epoch, .claim = aspace_claim, .unclaim = aspace_unclaim, .kept_at = aspace_kept_at};
     engine_start(o.policy);
+    if (the_runtime.use_cache && the_runtime.cache_dir[0]) kept_start(the_runtime.cache_dir, own_build());
 
     struct process *p = arena_alloc(sizeof *p);
     p->pid = (int)SYS(getpid);

@@ -21,6 +21,7 @@ struct process {
     struct ksigaction action[NSIG_MAX + 1]; /* as the program set it */
     char exe_path[4096];
     int pid;
+    bool shares_memory; /* a vfork child: the address space is its parent's */
 };
 
 struct siginfo_raw { /* siginfo_t, 128 bytes */

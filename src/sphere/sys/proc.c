@@ -3,6 +3,7 @@
 #include <linux/sched.h>
 
 #include "engine/cache.h"
+#include "engine/kept.h"
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
 #include "inproc/str.h"
@@ -77,6 +78,7 @@ static long clone_vm(struct tblock *t, long nr, uint64_t args[6], uint64_t flags
         memcpy(p, self->process, sizeof *p);
         lock_drop(&self->process->lock);
         p->lock.word = 0;
+        p->shares_memory = true;
     }
     struct thread *child = thread_new(p);
     if (!child) return -EAGAIN;
@@ -145,6 +147,7 @@ long sys_vfork(struct tblock *t, uint64_t a[6]) {
 long sys_exit(struct tblock *t, uint64_t a[6]) { thread_exit(t->thread, (int)a[0]); }
 
 long sys_exit_group(struct tblock *t, uint64_t a[6]) {
+    if (!t->thread->process->shares_memory) kept_save();
     if (the_policy->thread_end) the_policy->thread_end(t);
     for (;;) SYS(exit_group, a[0]);
 }

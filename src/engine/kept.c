@@ -1,0 +1,272 @@
+#include "engine/kept.h"
+
+#include <asm/stat.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+
+#include "engine/engine.h"
+#include "inproc/arena.h"
+#include "inproc/fmt.h"
+#include "inproc/hash.h"
+#include "inproc/layout.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+
+#define KEPT_MAGIC 0x31745065736972ull
+#define SLOT_SIZE 0x40000ul
+#define DIR_LIMIT (512ul << 20) /* all images together */
+#define NAME_LEN 17
+
+static char dir[512];
+static uint64_t build_id;
+
+void kept_start(const char *path, uint64_t build) {
+    build_id = build;
+    if (path) fmt_into(dir, sizeof dir, "%s", path);
+}
+
+static void image_name(char *out, size_t cap, const struct kept_file *f) {
+    uint64_t h = hash_bytes(f, sizeof *f, build_id ^ the_policy->id << 1);
+    fmt_into(out, cap, "%s/%016lx", dir, h);
+}
+
+static bool same_file(const struct kept_file *a, const struct kept_file *b) { return memcmp(a, b, sizeof *a) == 0; }
+
+/* ---- loading ---- */
+
+static uint64_t checksum(struct kept_head *head, const void *a, size_t a_len, const void *b, size_t b_len) {
+    uint64_t keep = head->checksum;
+    head->checksum = 0;
+    uint64_t h = hash_bytes(b, b_len, hash_bytes(a, a_len, 0));
+    head->checksum = keep;
+    return h;
+}
+
+static bool head_fits(const struct kept_head *h, const struct kept_file *f, uint64_t file_size, uint64_t region_size) {
+    return h->magic == KEPT_MAGIC && h->build == build_id && h->policy == the_policy->id && same_file(&h->file, f) &&
+           h->code_bytes % PAGE_SIZE == 0 && h->meta_bytes % PAGE_SIZE == 0 && h->code_bytes >= PAGE_SIZE &&
+           h->meta_bytes >= PAGE_SIZE && h->code_bytes < region_size && h->meta_bytes < region_size &&
+           h->code_bytes + h->meta_bytes <= region_size && h->code_bytes + h->meta_bytes == file_size;
+}
+
+static long open_image(const char *name, uint64_t *size) {
+    long fd = SYS(openat, AT_FDCWD, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return fd;
+    struct stat st;
+    if (SYS(fstat, fd, &st) != 0 || (st.st_mode & 0170000) != 0100000 || (st.st_mode & 022) || st.st_uid != (uint32_t)SYS(geteuid)) {
+        SYS(close, fd);
+        return -EACCES;
+    }
+    *size = (uint64_t)st.st_size;
+    return fd;
+}
+
+static bool map_part(uint64_t at, size_t len, int fd, uint64_t offset) {
+    return SYS(mmap, at, len, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, offset) == (long)at;
+}
+
+static struct region *load(uint64_t at, size_t size, const struct kept_file *f) {
+    char name[600];
+    image_name(name, sizeof name, f);
+    uint64_t file_size;
+    long fd = open_image(name, &file_size);
+    if (fd < 0) return NULL;
+    struct kept_head head;
+    struct region *r = NULL;
+    if (SYS(pread64, fd, &head, sizeof head, 0) == sizeof head && head_fits(&head, f, file_size, size) &&
+        SYS(mmap, at, size, PROT_READ | PROT_WRITE | PROT_EXEC,
+            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0) == (long)at) {
+        r = (struct region *)at;
+        uint64_t meta = at + size - head.meta_bytes;
+        bool good = map_part(at, head.code_bytes, (int)fd, 0) && map_part(meta, head.meta_bytes, (int)fd, head.code_bytes) &&
+                    checksum(&r->kept, r, head.code_bytes, (void *)meta, head.meta_bytes) == head.checksum &&
+                    (uint64_t)r->base == at && (uint64_t)r->end == at + size;
+        if (!good) {
+            SYS(munmap, at, size);
+            r = NULL;
+        }
+    }
+    SYS(close, fd);
+    if (r) region_list_add(r);
+    return r;
+}
+
+static void place_of(const struct kept_file *f, uint64_t *at, size_t *size) {
+    if (f->base < LAYOUT_LIB_BASE) {
+        *at = LAYOUT_KEPT_LOW;
+        *size = MIN(f->span * LAYOUT_KEPT_SCALE, LAYOUT_KEPT_LOW_END - LAYOUT_KEPT_LOW);
+        return;
+    }
+    *at = LAYOUT_KEPT_BASE + (f->base - LAYOUT_LIB_BASE) * LAYOUT_KEPT_SCALE;
+    *size = f->span * LAYOUT_KEPT_SCALE;
+}
+
+void kept_prepare(gaddr pc) {
+    struct kept_file f;
+    if (!dir[0] || cache_kept_region(pc)) return;
+    memset(&f, 0, sizeof f); /* it is hashed as bytes */
+    if (!engine_host.kept_at(pc, &f)) return;
+    f.base &= ~(SLOT_SIZE - 1);
+    f.span = (f.text_end - f.base + SLOT_SIZE - 1) & ~(SLOT_SIZE - 1);
+    if (f.base >= LAYOUT_LIB_BASE && f.base + f.span > LAYOUT_LIB_END) return;
+    uint64_t at;
+    size_t size;
+    place_of(&f, &at, &size);
+    struct region *r = load(at, size, &f);
+    if (!r) {
+        r = region_make(at, size, true);
+        if (!r) return;
+        r->kept = (struct kept_head){.magic = KEPT_MAGIC, .build = build_id, .policy = the_policy->id, .file = f};
+    }
+    cache_set_kept_region(f.base, f.span, r);
+}
+
+/* ---- saving ---- */
+
+struct copy { /* a region as it will be on disk */
+    const struct region *r;
+    uint8_t *buf;
+    size_t code_bytes, meta_bytes;
+};
+
+static void *in_copy(const struct copy *c, const void *p) {
+    uint64_t off = (uint64_t)((const uint8_t *)p - c->r->base);
+    if (off < c->code_bytes) return c->buf + off;
+    return c->buf + c->code_bytes + ((const uint8_t *)p - (c->r->end - c->meta_bytes));
+}
+
+static bool stays_inside(const struct region *r, const struct exit *x) {
+    return region_holds(r, x->to) && region_holds(r, emit_get_rel32(x->rel32));
+}
+
+/* Undoes in the copy whatever refers to other regions. */
+static void seclude(const struct copy *c) {
+    const struct region *r = c->r;
+    for (const struct block *b = r->blocks; b; b = b->next_in_region) {
+        struct block *bc = in_copy(c, b);
+        for (int k = 0; k < ENTRY_KINDS; k++)
+            if (b->entry[k] && !region_holds(r, b->entry[k])) bc->entry[k] = NULL;
+        for (int i = 0; i < b->n_exits; i++) {
+            const struct exit *x = &b->exits[i];
+            if (!x->to || stays_inside(r, x)) continue;
+            struct exit *xc = in_copy(c, x);
+            xc->to = NULL;
+            *(int32_t *)in_copy(c, x->rel32) = (int32_t)(x->stub - (x->rel32 + 4));
+        }
+        struct exit **tail = &bc->incoming;
+        for (struct exit *x = b->incoming; x; x = x->next_in) {
+            if (!region_holds(r, x) || !stays_inside(r, x)) continue;
+            *tail = x;
+            tail = &((struct exit *)in_copy(c, x))->next_in;
+        }
+        *tail = NULL;
+    }
+}
+
+static bool write_all(int fd, const uint8_t *p, size_t n) {
+    while (n) {
+        long got = SYS(write, fd, p, n);
+        if (got <= 0) return false;
+        p += got;
+        n -= (size_t)got;
+    }
+    return true;
+}
+
+static void write_image(const struct copy *c) {
+    char name[600], temp[600];
+    image_name(name, sizeof name, &c->r->kept.file);
+    fmt_into(temp, sizeof temp, "%s/.new-%d", dir, (int)SYS(gettid));
+    long fd = SYS(openat, AT_FDCWD, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd == -EEXIST) { /* left behind by a process that was killed */
+        SYS(unlink, temp);
+        fd = SYS(openat, AT_FDCWD, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    }
+    if (fd < 0) return;
+    bool done = write_all((int)fd, c->buf, c->code_bytes + c->meta_bytes);
+    SYS(close, fd);
+    if (!done || SYS(rename, temp, name) != 0) SYS(unlink, temp);
+}
+
+/* Another process may have stored more than we have. */
+static bool disk_has_as_much(const struct region *r) {
+    char name[600];
+    image_name(name, sizeof name, &r->kept.file);
+    uint64_t size;
+    long fd = open_image(name, &size);
+    if (fd < 0) return false;
+    struct kept_head head;
+    bool more = SYS(pread64, fd, &head, sizeof head, 0) == sizeof head &&
+                head_fits(&head, &r->kept.file, size, (uint64_t)(r->end - r->base)) && head.blocks >= r->n_blocks;
+    SYS(close, fd);
+    return more;
+}
+
+static void save_region(struct region *r) {
+    struct copy c = {.r = r};
+    c.code_bytes = PAGE_UP((size_t)(r->code_next - r->base));
+    c.meta_bytes = (size_t)(r->end - (uint8_t *)PAGE_DOWN((uint64_t)r->meta_next));
+    if (c.code_bytes + c.meta_bytes > (size_t)(r->end - r->base)) return;
+    c.buf = arena_pages(c.code_bytes + c.meta_bytes);
+    memcpy(c.buf, r->base, c.code_bytes);
+    memcpy(c.buf + c.code_bytes, r->end - c.meta_bytes, c.meta_bytes);
+    seclude(&c);
+    struct region *rc = (struct region *)c.buf;
+    rc->next = NULL;
+    rc->kept.blocks = r->n_blocks;
+    rc->kept.code_bytes = c.code_bytes;
+    rc->kept.meta_bytes = c.meta_bytes;
+    rc->kept.checksum = checksum(&rc->kept, c.buf, c.code_bytes, c.buf + c.code_bytes, c.meta_bytes);
+    write_image(&c);
+    r->kept.blocks = r->n_blocks;
+    arena_free_pages(c.buf, c.code_bytes + c.meta_bytes);
+}
+
+/* Removes images when all of them together are too large: the ones that were written longest ago. */
+static void trim_dir(void) {
+    struct entry {
+        uint64_t size, mtime;
+        char name[NAME_LEN];
+    };
+    static struct entry list[4096];
+    long fd = SYS(openat, AT_FDCWD, dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return;
+    static char buf[32768] __attribute__((aligned(8)));
+    size_t n = 0;
+    uint64_t total = 0;
+    for (long got; (got = SYS(getdents64, fd, buf, sizeof buf)) > 0;) {
+        for (long at = 0; at < got; at += *(uint16_t *)(buf + at + 16)) {
+            const char *name = buf + at + 19;
+            struct stat st;
+            if (strlen(name) != NAME_LEN - 1 || n == ARRAY_LEN(list) || SYS(newfstatat, fd, name, &st, AT_SYMLINK_NOFOLLOW)) continue;
+            list[n].size = (uint64_t)st.st_size;
+            list[n].mtime = st.st_mtime;
+            memcpy(list[n++].name, name, NAME_LEN);
+            total += (uint64_t)st.st_size;
+        }
+    }
+    while (total > DIR_LIMIT && n) {
+        size_t oldest = 0;
+        for (size_t i = 1; i < n; i++)
+            if (list[i].mtime < list[oldest].mtime) oldest = i;
+        SYS(unlinkat, fd, list[oldest].name, 0);
+        total -= list[oldest].size;
+        list[oldest] = list[--n];
+    }
+    SYS(close, fd);
+}
+
+void kept_save(void) {
+    if (!dir[0]) return;
+    bool wrote = false;
+    lock_take(&cache_lock);
+    for (struct region *r = region_first(); r; r = r->next) {
+        /* a little growth is not worth the writing */
+        if (!r->is_kept || r->retired || r->tainted || r->n_blocks <= r->kept.blocks + r->kept.blocks / 32) continue;
+        if (disk_has_as_much(r)) continue;
+        save_region(r);
+        wrote = true;
+    }
+    if (wrote) trim_dir();
+    lock_drop(&cache_lock);
+}
