@@ -1,4 +1,5 @@
 /* Dispatch: what happens when translated code cannot go on by itself. */
+#include <elf.h>
 #include <linux/mman.h>
 
 #include "engine/engine.h"
@@ -14,6 +15,9 @@ const struct policy *the_policy = &policy_none;
 /* enter_exit.S */
 extern char rt_exit[], rt_syscall[], rt_special[], rt_safepoint[], rt_ret_miss[], rt_jmp_miss[], rt_call_miss[], rt_call_fail[];
 extern char rt_stubs[], rt_stubs_end[];
+
+extern const uint64_t tables_initial[];
+extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
 
 /* Called by the ways out in enter_exit.S. */
 void engine_on_enter(struct tblock *t);
@@ -156,20 +160,26 @@ static void map_fixed(uint64_t at, size_t len, int prot) {
     if (got != (long)at) die("address %lx is taken (error %ld); is vm.overcommit_memory or an address limit in the way?", at, -got);
 }
 
-static void start_tables(void) {
+static void start_tables(int own_file) {
     map_fixed(LAYOUT_STUBS, PAGE_SIZE, PROT_READ | PROT_WRITE);
     memcpy((void *)LAYOUT_STUBS, rt_stubs, (size_t)(rt_stubs_end - rt_stubs));
     SYS(mprotect, LAYOUT_STUBS, PAGE_SIZE, PROT_READ | PROT_EXEC);
-    map_fixed(LAYOUT_TABLES, TABLES_SIZE, PROT_READ | PROT_WRITE);
-    for (uint64_t i = 0; i < TABLE_ENTRIES; i++) {
-        ((uint64_t *)TABLE_RET)[i] = STUB_RET;
-        ((uint64_t *)TABLE_JMP)[i] = STUB_JMP;
-        ((uint64_t *)TABLE_CALL)[i] = STUB_CALL;
+    /* from the runtime's own file, without the cost of filling them; or by hand */
+    uint64_t image = (uint64_t)&__ehdr_start;
+    const Elf64_Phdr *ph = (const Elf64_Phdr *)(image + __ehdr_start.e_phoff);
+    uint64_t at = (uint64_t)tables_initial - image;
+    for (int i = 0; i < __ehdr_start.e_phnum; i++) {
+        if (ph[i].p_type != PT_LOAD || at < ph[i].p_vaddr || at >= ph[i].p_vaddr + ph[i].p_filesz) continue;
+        if (SYS(mmap, LAYOUT_TABLES, TABLES_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED_NOREPLACE, own_file,
+                at - ph[i].p_vaddr + ph[i].p_offset) == (long)LAYOUT_TABLES)
+            return;
     }
+    map_fixed(LAYOUT_TABLES, TABLES_SIZE, PROT_READ | PROT_WRITE);
+    memcpy((void *)LAYOUT_TABLES, tables_initial, TABLES_SIZE);
 }
 
-void engine_start(const struct policy *policy) {
+void engine_start(const struct policy *policy, int own_file) {
     the_policy = policy;
     cache_start();
-    start_tables();
+    start_tables(own_file);
 }

@@ -207,7 +207,8 @@ static void save_region(struct region *r) {
     c.code_bytes = PAGE_UP((size_t)(r->code_next - r->base));
     c.meta_bytes = (size_t)(r->end - (uint8_t *)PAGE_DOWN((uint64_t)r->meta_next));
     if (c.code_bytes + c.meta_bytes > (size_t)(r->end - r->base)) return;
-    c.buf = arena_pages(c.code_bytes + c.meta_bytes);
+    c.buf = arena_try_pages(c.code_bytes + c.meta_bytes);
+    if (!c.buf) return;
     memcpy(c.buf, r->base, c.code_bytes);
     memcpy(c.buf + c.code_bytes, r->end - c.meta_bytes, c.meta_bytes);
     seclude(&c);

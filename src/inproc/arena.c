@@ -18,14 +18,21 @@ static void *map_next(size_t bytes, int extra_flags) {
     CHECK(at + bytes <= LAYOUT_RT_ARENA_END);
     long got = SYS(mmap, at, bytes, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | extra_flags, -1, 0);
-    if (got != (long)at) die("out of memory for the runtime (%lu bytes, error %ld)", (unsigned long)bytes, -got);
+    if (got != (long)at) return NULL;
     SYS(madvise, at, bytes, 16 /* MADV_DONTDUMP */);
     return (void *)at;
 }
 
-void *arena_pages(size_t bytes) { return map_next(bytes, 0); }
+void *arena_try_pages(size_t bytes) { return map_next(bytes, 0); }
 
-void *arena_reserve(size_t bytes) { return map_next(bytes, MAP_NORESERVE); }
+static void *or_die(void *p, size_t bytes) {
+    if (!p) die("out of memory for the runtime (%lu bytes)", (unsigned long)bytes);
+    return p;
+}
+
+void *arena_pages(size_t bytes) { return or_die(map_next(bytes, 0), bytes); }
+
+void *arena_reserve(size_t bytes) { return or_die(map_next(bytes, MAP_NORESERVE), bytes); }
 
 void arena_free_pages(void *p, size_t bytes) { SYS(munmap, p, PAGE_UP(bytes)); }
 

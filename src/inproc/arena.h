@@ -6,6 +6,8 @@
 
 /* Zeroed pages at the next free address of the arena window; whole pages. Dies if the kernel refuses. */
 void *arena_pages(size_t bytes);
+/* The same, but NULL if the kernel refuses. */
+void *arena_try_pages(size_t bytes);
 /* The same, but only reserved: touching makes it real (for tables that grow). */
 void *arena_reserve(size_t bytes);
 void arena_free_pages(void *p, size_t bytes);

@@ -18,33 +18,39 @@
 #ifndef REPRISE_LAYOUT_H
 #define REPRISE_LAYOUT_H
 
-#define LAYOUT_LIB_BASE 0x10000000ul
-#define LAYOUT_LIB_END 0x24000000ul
-#define LAYOUT_KEPT_BASE 0x24000000ul
+#ifdef __ASSEMBLER__
+#define UL(x) x
+#else
+#define UL(x) x##ul
+#endif
+
+#define LAYOUT_LIB_BASE UL(0x10000000)
+#define LAYOUT_LIB_END UL(0x24000000)
+#define LAYOUT_KEPT_BASE UL(0x24000000)
 #define LAYOUT_KEPT_SCALE 2
-#define LAYOUT_TABLES 0x4c000000ul
-#define LAYOUT_KEPT_LOW 0x4c400000ul
-#define LAYOUT_KEPT_LOW_END 0x50000000ul
-#define LAYOUT_CACHE 0x50000000ul
-#define LAYOUT_CACHE_END 0x58000000ul
-#define LAYOUT_LOW_MMAP 0x58000000ul
-#define LAYOUT_LOW_MMAP_END 0x7f000000ul
-#define LAYOUT_BRK 0x100000000ul
-#define LAYOUT_MMAP_BASE 0x7e8000000000ul
-#define LAYOUT_MMAP_TOP 0x7ed000000000ul
-#define LAYOUT_BIG_BASE 0x200000000000ul /* mappings of 16 GB and more, when free */
-#define LAYOUT_BIG_TOP 0x500000000000ul
-#define LAYOUT_RT 0x7ef000000000ul       /* image of the runtime */
-#define LAYOUT_RT_ARENA 0x7ef100000000ul /* its own memory, bump allocated */
-#define LAYOUT_RT_ARENA_END 0x7ef700000000ul
-#define LAYOUT_STUBS 0x7ef0f0000000ul    /* miss stubs: what empty table entries point to */
-#define LAYOUT_THREADS 0x7ef800000000ul  /* thread blocks, one slot each */
-#define LAYOUT_THREADS_END 0x7eff00000000ul
-#define LAYOUT_THREAD_SLOT 0x100000ul
-#define LAYOUT_GUEST_END 0x7ffffffff000ul
+#define LAYOUT_TABLES UL(0x4c000000)
+#define LAYOUT_KEPT_LOW UL(0x4c400000)
+#define LAYOUT_KEPT_LOW_END UL(0x50000000)
+#define LAYOUT_CACHE UL(0x50000000)
+#define LAYOUT_CACHE_END UL(0x58000000)
+#define LAYOUT_LOW_MMAP UL(0x58000000)
+#define LAYOUT_LOW_MMAP_END UL(0x7f000000)
+#define LAYOUT_BRK UL(0x100000000)
+#define LAYOUT_MMAP_BASE UL(0x7e8000000000)
+#define LAYOUT_MMAP_TOP UL(0x7ed000000000)
+#define LAYOUT_BIG_BASE UL(0x200000000000) /* mappings of 16 GB and more, when free */
+#define LAYOUT_BIG_TOP UL(0x500000000000)
+#define LAYOUT_RT UL(0x7ef000000000)       /* image of the runtime */
+#define LAYOUT_RT_ARENA UL(0x7ef100000000) /* its own memory, bump allocated */
+#define LAYOUT_RT_ARENA_END UL(0x7ef700000000)
+#define LAYOUT_STUBS UL(0x7ef0f0000000)    /* miss stubs: what empty table entries point to */
+#define LAYOUT_THREADS UL(0x7ef800000000)  /* thread blocks, one slot each */
+#define LAYOUT_THREADS_END UL(0x7eff00000000)
+#define LAYOUT_THREAD_SLOT UL(0x100000)
+#define LAYOUT_GUEST_END UL(0x7ffffffff000)
 
 /* Lookup tables: 65,536 host addresses each, indexed by the low 16 bits of a guest pc. */
-#define TABLE_ENTRIES 65536ul
+#define TABLE_ENTRIES UL(65536)
 #define TABLE_RET LAYOUT_TABLES
 #define TABLE_JMP (LAYOUT_TABLES + 8 * TABLE_ENTRIES)
 #define TABLE_CALL (LAYOUT_TABLES + 16 * TABLE_ENTRIES)

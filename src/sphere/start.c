@@ -208,7 +208,7 @@ static void start_here(void *sp) {
     engine_host = (struct engine_host){.code_at = code_watch_code_at, .syscall = gate_on_syscall, .special = special_insn,
                                        .bad_pc = bad_pc, .safepoint = signals_safepoint,
                                        .oldest_epoch = threads_oldest_epoch, .claim = aspace_claim, .unclaim = aspace_unclaim, .kept_at = aspace_kept_at};
-    engine_start(o.policy);
+    engine_start(o.policy, the_runtime.rt_fd);
     if (the_runtime.use_cache && the_runtime.cache_dir[0]) kept_start(the_runtime.cache_dir, own_build());
 
     struct process *p = arena_alloc(sizeof *p);
@@ -224,7 +224,8 @@ static void start_here(void *sp) {
     struct exec_image image = {o.exec_fd, o.path, o.argv, o.envp};
     if (image.fd < 0) image.fd = (int)SYS(openat, AT_FDCWD, o.path, O_RDONLY | O_CLOEXEC);
     char why[160] = "";
-    long err = image.fd < 0 ? image.fd : loader_check(image.fd, why, sizeof why);
+    /* our own execve has checked already */
+    long err = image.fd < 0 ? image.fd : o.exec_fd >= 0 ? 0 : loader_check(image.fd, why, sizeof why);
     static struct load_result r;
     if (err == 0) err = loader_load(&image, the_runtime.kernel_auxv, vdso, &r);
     if (err) {
