@@ -31,6 +31,7 @@ enum case_flag {
     CASE_ENV16 = 128,
     CASE_ENVFX = 256,
     CASE_SEQUENCE = 512,  /* several instructions; bytes[] is unused */
+    CASE_ADDRESS = 1024,  /* leaves a code or data address of the program in a register */
 };
 
 enum { MEM_A32 = 1, MEM_FIXED = 2 /* area: the address is in the displacement, base and index stay small */ };

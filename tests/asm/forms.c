@@ -307,14 +307,16 @@ static uint64_t without_base(uint64_t v)
     return pie && v >= start && v < (uint64_t)end ? v - start + 0xe1f0000000000000 : v;
 }
 
-/* Calls within a sequence leave return addresses on the stack, at any alignment. */
+/* Calls within a sequence leave return addresses on the stack. */
 static void hide_return_addresses(void)
 {
-    for (uint32_t i = 0; pie && i + 8 <= STACK_SIZE; i++) {
-        uint64_t v;
-        memcpy(&v, areas[1].at + i, 8);
+    for (int64_t off = -128; off < 128; off += 8) {
+        uint64_t at = in_state.gpr[4] + (uint64_t)off, v;
+        if (at < STACK || at + 8 > STACK + STACK_SIZE)
+            continue;
+        memcpy(&v, (void *)at, 8);
         v = without_base(v);
-        memcpy(areas[1].at + i, &v, 8);
+        memcpy((void *)at, &v, 8);
     }
 }
 
@@ -330,18 +332,17 @@ static void run(const struct asm_case *c, int state)
     forget_pointers(out_state.fx);
     memset(out_state.fx + 416, 0, 96);
     memset(out_state.fx + 160, 0, 256); /* xmm: in vec */
-    for (int i = 0; i < 16; i++)
+    for (int i = 0; c->flags & CASE_ADDRESS && i < 16; i++)
         out_state.gpr[i] = without_base(out_state.gpr[i]);
     forget_stored_pointers(c, at);
     if (c->flags & CASE_SEQUENCE)
         hide_return_addresses();
     if (fault.signo) {
         forget_pointers(fault.fx);
-        for (int i = 0; i < 16; i++)
-            fault.gpr[i] = without_base(fault.gpr[i]);
-        fault.addr = without_base(fault.addr);
-        if (fault.addr == without_base(fault.rip))
-            fault.addr = 0xadd0; /* at the instruction */
+        if (fault.addr - code_start < 256)
+            fault.addr = 0xadd0; /* within the instruction */
+        else if (c->area == AREA_RIP)
+            fault.addr = without_base(fault.addr);
         if (area_of(fault.addr, 1) == &areas[3])
             fault.addr -= (uint64_t)areas[3].at;
         fault.rip -= code_start;

@@ -367,8 +367,8 @@ static void describe_flags(const struct decoded *d, struct asm_case *c)
         c->flags |= CASE_ENVFX;
         break;
     case ZYDIS_MNEMONIC_LEA:
-        if (c->area == AREA_RIP && d->ops[0].size < 64)
-            c->flags |= CASE_NOPIE;
+        if (c->area == AREA_RIP)
+            c->flags |= d->ops[0].size < 64 ? CASE_NOPIE : CASE_ADDRESS;
         break;
     default:
         break;

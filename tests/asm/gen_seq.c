@@ -89,7 +89,7 @@ static void random_insn(struct asm_case *c, bool stack_ok)
         f.index = INDEX;
         f.npad = rnd() % 30 ? 0 : f.npad;
         f.disp &= ~15; /* most operands aligned, or few sequences would run to their end */
-        if (!make_case(form, &f, c) || c->flags & (CASE_NOPIE | CASE_BITOFF) || c->vsib_bits || !keeps_registers(c, stack_ok))
+        if (!make_case(form, &f, c) || c->flags & (CASE_NOPIE | CASE_ADDRESS | CASE_BITOFF) || c->vsib_bits || !keeps_registers(c, stack_ok))
             continue;
         if (c->area == AREA_RIP || c->area == AREA_FS)
             c->area_off = (uint16_t)(0x800 + 64 * (rnd() % 4));
