@@ -1,5 +1,4 @@
 /* Dispatch: what happens when translated code cannot go on by itself. */
-#include <elf.h>
 #include <linux/mman.h>
 
 #include "engine/engine.h"
@@ -17,7 +16,6 @@ extern char rt_exit[], rt_syscall[], rt_special[], rt_safepoint[], rt_ret_miss[]
 extern char rt_stubs[], rt_stubs_end[];
 
 extern const uint64_t tables_initial[];
-extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
 
 /* Called by the ways out in enter_exit.S. */
 void engine_on_enter(struct tblock *t);
@@ -160,26 +158,21 @@ static void map_fixed(uint64_t at, size_t len, int prot) {
     if (got != (long)at) die("address %lx is taken (error %ld); is vm.overcommit_memory or an address limit in the way?", at, -got);
 }
 
-static void start_tables(int own_file) {
+static void start_tables(void) {
     map_fixed(LAYOUT_STUBS, PAGE_SIZE, PROT_READ | PROT_WRITE);
     memcpy((void *)LAYOUT_STUBS, rt_stubs, (size_t)(rt_stubs_end - rt_stubs));
     SYS(mprotect, LAYOUT_STUBS, PAGE_SIZE, PROT_READ | PROT_EXEC);
-    /* from the runtime's own file, without the cost of filling them; or by hand */
-    uint64_t image = (uint64_t)&__ehdr_start;
-    const Elf64_Phdr *ph = (const Elf64_Phdr *)(image + __ehdr_start.e_phoff);
-    uint64_t at = (uint64_t)tables_initial - image;
-    for (int i = 0; i < __ehdr_start.e_phnum; i++) {
-        if (ph[i].p_type != PT_LOAD || at < ph[i].p_vaddr || at >= ph[i].p_vaddr + ph[i].p_filesz) continue;
-        if (SYS(mmap, LAYOUT_TABLES, TABLES_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED_NOREPLACE, own_file,
-                at - ph[i].p_vaddr + ph[i].p_offset) == (long)LAYOUT_TABLES)
-            return;
+    /* moved out of the runtime's image, without the cost of filling them; or by hand */
+    if (SYS(mremap, tables_initial, TABLES_SIZE, TABLES_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, LAYOUT_TABLES) == (long)LAYOUT_TABLES) {
+        if (SYS(mprotect, LAYOUT_TABLES, TABLES_SIZE, PROT_READ | PROT_WRITE) != 0) die("no memory for the lookup tables");
+        return;
     }
     map_fixed(LAYOUT_TABLES, TABLES_SIZE, PROT_READ | PROT_WRITE);
     memcpy((void *)LAYOUT_TABLES, tables_initial, TABLES_SIZE);
 }
 
-void engine_start(const struct policy *policy, int own_file) {
+void engine_start(const struct policy *policy) {
     the_policy = policy;
     cache_start();
-    start_tables(own_file);
+    start_tables();
 }

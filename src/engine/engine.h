@@ -41,8 +41,7 @@ struct engine_host {
 
 extern struct engine_host engine_host;
 
-/* own_file: descriptor of the runtime's file. */
-void engine_start(const struct policy *policy, int own_file);
+void engine_start(const struct policy *policy);
 
 /* Fills the function slots of a fresh thread block. */
 void engine_init_tblock(struct tblock *t);

@@ -17,7 +17,7 @@ long guest_read_string(char *to, gaddr from, size_t cap) {
     return -ENAMETOOLONG;
 }
 
-void gate_args(const struct tblock *t, uint64_t a[6]) {
+static void load_args(const struct tblock *t, uint64_t a[6]) {
     a[0] = t->gpr[RDI];
     a[1] = t->gpr[RSI];
     a[2] = t->gpr[RDX];
@@ -28,28 +28,37 @@ void gate_args(const struct tblock *t, uint64_t a[6]) {
 
 long gate_forward(struct tblock *t) {
     uint64_t a[6];
-    gate_args(t, a);
+    load_args(t, a);
     return gate_syscall((long)t->gpr[RAX], a);
+}
+
+static void finish(struct tblock *t, gaddr next, uint64_t flags, long ret) {
+    t->gpr[RAX] = (uint64_t)ret;
+    t->gpr[RCX] = next;
+    t->gpr[R11] = flags;
 }
 
 void gate_on_syscall(struct tblock *t) {
     uint64_t nr = t->gpr[RAX];
     uint64_t a[6];
-    gate_args(t, a);
+    load_args(t, a);
     gaddr next = t->pc;
     uint64_t flags = t->rflags;
-    __atomic_store_n(&t->thread->in_call, true, __ATOMIC_RELAXED);
-    __asm__ volatile("" ::: "memory"); /* who protects a page from now on sees that we are in a call (code_watch.c) */
+    if (unlikely(t->thread->seccomp.mode)) {
+        long verdict = seccomp_apply(t, nr, a);
+        if (verdict == SECCOMP_DELIVERED) return;
+        if (verdict != SECCOMP_ALLOWED) {
+            finish(t, next, flags, verdict);
+            return;
+        }
+    }
     if (unlikely(code_watch_protected)) model_before_kernel_write(nr, a);
     gate_fn *special = nr < MODEL_CALLS ? model_special[nr] : NULL;
     long ret = special ? special(t, a) : gate_syscall((long)nr, a);
-    __atomic_store_n(&t->thread->in_call, false, __ATOMIC_RELEASE);
     if (nr == __NR_rt_sigreturn) return; /* every register comes from the frame */
     if (ret == GATE_ABORTED) {
         t->pc = next - 2; /* once more, after the signal */
         return;
     }
-    t->gpr[RAX] = (uint64_t)ret;
-    t->gpr[RCX] = next;
-    t->gpr[R11] = flags;
+    finish(t, next, flags, ret);
 }

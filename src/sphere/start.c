@@ -1,7 +1,10 @@
 /* Start of the runtime: moves itself out of the program's way, reads its orders, loads the program, runs it.
  *
  * Arguments: reprise-rt --start key=value,... PATH -- ARGV... ; the same form comes from the command line and from our own
- * execve. Keys: cache, cachedir, trace, policy, execfd (PATH is open there), mask (the program's signal mask, hex). */
+ * execve. Keys: cache, cachedir, trace, policy; from execve only: execfd (PATH is open there), rtfd (so is the runtime),
+ * mask (the program's signal mask, hex), mdwe, crowded (no descriptors are left). After PATH may come the program's seccomp
+ * filters, one argument each. */
+#include <asm/stat.h>
 #include <elf.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
@@ -15,6 +18,7 @@
 #include "inproc/layout.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
+#include "sphere/apart.h"
 #include "sphere/aspace.h"
 #include "sphere/code_watch.h"
 #include "sphere/gate.h"
@@ -80,9 +84,11 @@ static void relocate(void) {
 struct orders {
     const char *path;
     char **argv, **envp;
-    int exec_fd;
+    int exec_fd, rt_fd;
     bool has_mask;
     uint64_t mask;
+    bool crowded;
+    char **filters; /* up to argv[-1], which is "--" */
     const struct policy *policy;
 };
 
@@ -120,10 +126,21 @@ static void read_option(struct orders *o, const char *key) {
         if (is_value(value, "ticks")) o->policy = &policy_ticks;
     }
     if (str_starts(key, "execfd=")) o->exec_fd = (int)number(value, 10);
+    if (str_starts(key, "rtfd=")) o->rt_fd = (int)number(value, 10);
+    if (str_starts(key, "mdwe=")) the_runtime.mdwe = (uint32_t)number(value, 10);
     if (str_starts(key, "mask=")) {
         o->has_mask = true;
         o->mask = number(value, 16);
     }
+    if (str_starts(key, "crowded=")) o->crowded = true;
+}
+
+/* What concerns one execve alone is not handed on. */
+static bool is_for_once(const char *key) {
+    static const char *const keys[] = {"execfd=", "rtfd=", "mask=", "mdwe=", "crowded="};
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        if (str_starts(key, keys[i])) return true;
+    return false;
 }
 
 static void read_options(struct orders *o, const char *text) {
@@ -132,8 +149,7 @@ static void read_options(struct orders *o, const char *text) {
         const char *end = strchr(key, ',');
         size_t n = end ? (size_t)(end - key) : strlen(key);
         read_option(o, key);
-        /* what concerns this execve alone is not handed on */
-        if (!str_starts(key, "execfd=") && !str_starts(key, "mask=") && kept + n + 2 < sizeof the_runtime.options) {
+        if (!is_for_once(key) && kept + n + 2 < sizeof the_runtime.options) {
             if (kept) the_runtime.options[kept++] = ',';
             memcpy(the_runtime.options + kept, key, n);
             kept += n;
@@ -146,11 +162,15 @@ static void read_options(struct orders *o, const char *text) {
 static bool read_orders(struct orders *o, uint64_t *sp) {
     uint64_t argc = sp[0];
     char **argv = (char **)(sp + 1);
-    *o = (struct orders){.exec_fd = -1, .policy = &policy_none};
-    if (argc < 6 || strcmp(argv[1], "--start") != 0 || strcmp(argv[4], "--") != 0) return false;
+    *o = (struct orders){.exec_fd = -1, .rt_fd = -1, .policy = &policy_none};
+    if (argc < 6 || strcmp(argv[1], "--start") != 0) return false;
     read_options(o, argv[2]);
     o->path = argv[3];
-    o->argv = argv + 5;
+    o->filters = argv + 4;
+    char **dashes = o->filters;
+    while (*dashes && strcmp(*dashes, "--") != 0) dashes++;
+    if (!*dashes || !dashes[1]) return false;
+    o->argv = dashes + 1;
     o->envp = argv + argc + 1;
     char **e = o->envp;
     while (*e) e++;
@@ -167,17 +187,37 @@ static uint64_t own_build(void) {
     return 0;
 }
 
-static void keep_own_file(void) {
-    long fd = SYS(openat, AT_FDCWD, "/proc/self/exe", O_RDONLY | O_CLOEXEC);
+#define RLIMIT_NOFILE_ 7
+#define FD_TABLE_MODEST 4096 /* a table for higher numbers costs memory, and time at each fork */
+
+/* Duplicates fd to where the program hardly looks: just above its limit if that can be, else high up. */
+static long move_up(long fd) {
+    uint64_t limit[2] = {0, 0};
+    SYS(prlimit64, 0, RLIMIT_NOFILE_, 0, limit);
+    long high = -EINVAL;
+    if (limit[0] < limit[1] && limit[0] < FD_TABLE_MODEST) {
+        uint64_t more[2] = {limit[0] + 8, limit[1]};
+        SYS(prlimit64, 0, RLIMIT_NOFILE_, more, 0);
+        high = SYS(fcntl, fd, F_DUPFD, limit[0]);
+        SYS(prlimit64, 0, RLIMIT_NOFILE_, limit, 0);
+    }
+    if (high < 0) high = SYS(fcntl, fd, F_DUPFD, 900);
+    if (high < 0) high = SYS(fcntl, fd, F_DUPFD, limit[0] > 100 ? 100 : limit[0] / 2);
+    if (high < 0) return fd;
+    SYS(close, fd);
+    return high;
+}
+
+/* A descriptor for the runtime's own file; it lives through execve, which needs nothing else. */
+static int own_file(const struct orders *o) {
+    if (o->rt_fd >= 0) return o->rt_fd;
+    long fd = SYS(openat, AT_FDCWD, "/proc/self/exe", O_PATH);
     if (fd < 0) {
         for (uint64_t *a = the_runtime.kernel_auxv; a[0]; a += 2)
-            if (a[0] == AT_EXECFN) fd = SYS(openat, AT_FDCWD, a[1], O_RDONLY | O_CLOEXEC);
+            if (a[0] == AT_EXECFN) fd = SYS(openat, AT_FDCWD, a[1], O_PATH);
     }
-    if (fd < 0) die("cannot open the runtime's own file (error %ld); is /proc mounted?", -fd);
-    long high = SYS(fcntl, fd, F_DUPFD_CLOEXEC, 900);
-    if (high < 0) high = SYS(fcntl, fd, F_DUPFD_CLOEXEC, 100);
-    if (high >= 0) SYS(close, fd);
-    the_runtime.rt_fd = (int)(high >= 0 ? high : fd);
+    if (fd < 0) die("cannot open the runtime's own file (error %ld)", -fd);
+    return (int)move_up(fd);
 }
 
 static void bad_pc(struct tblock *t) {
@@ -195,24 +235,101 @@ static void show_as_program(const struct load_result *r) {
         .start_brk = aspace_brk(0), .brk = aspace_brk(0), .start_stack = r->stack_start, .arg_start = r->arg_start,
         .arg_end = r->arg_end, .env_start = r->env_start, .env_end = r->env_end, .auxv = (__u64 *)r->auxv_start,
         .auxv_size = (__u32)(r->auxv_end - r->auxv_start), .exe_fd = (__u32)-1};
-    SYS(prctl, PR_SET_MM, PR_SET_MM_MAP, &map, sizeof map, 0);
+    the_runtime.shown = SYS(prctl, PR_SET_MM, PR_SET_MM_MAP, &map, sizeof map, 0) == 0;
+    the_runtime.arg_start = r->arg_start;
+    the_runtime.arg_end = r->arg_end;
+    the_runtime.env_start = r->env_start;
+    the_runtime.env_end = r->env_end;
+    the_runtime.auxv_start = r->auxv_start;
+    the_runtime.auxv_end = r->auxv_end;
     SYS(prctl, PR_SET_NAME, r->comm, 0, 0, 0);
+}
+
+/* Which file runs, and a word about privileges that it does not get. */
+static void note_exe(const struct orders *o, const struct load_result *r) {
+    memcpy(the_runtime.exe_path, r->exe_path, sizeof the_runtime.exe_path);
+    if (!the_runtime.exe_path[0] && o->path[0] == '/') /* no /proc to ask */
+        fmt_into(the_runtime.exe_path, sizeof the_runtime.exe_path, "%s", o->path);
+    the_runtime.exe_map = r->code_start;
+    struct stat st;
+    if (SYS(fstat, r->exe_fd, &st) != 0) return;
+    the_runtime.exe_dev = st.st_dev;
+    the_runtime.exe_ino = st.st_ino;
+    bool user = (st.st_mode & 04000) && st.st_uid != SYS(geteuid);
+    bool group = (st.st_mode & 02010) == 02010 && st.st_gid != SYS(getegid);
+    if ((user || group) && SYS(prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
+        say("%s: %s ignored, runs without the privilege", o->path, user ? "set-user-id" : "set-group-id");
+}
+
+/* Does not return. Natively a program that fails behind execve's point of no return is killed; a failure of the command
+ * line's own program has a status of its own. */
+static void cannot_load(const struct orders *o, long err, const char *why) {
+    if (o->has_mask) { /* comes from execve */
+        struct ksigaction dfl = {0};
+        SYS(rt_sigaction, 11, &dfl, 0, 8);
+        uint64_t none = 0;
+        SYS(rt_sigprocmask, 2, &none, 0, 8);
+        long pid = SYS(getpid);
+        SYS(kill, pid, 11);
+    }
+    if (why[0])
+        say("%s: %s", o->path, why);
+    else
+        say("%s: cannot be executed (error %ld)", o->path, -err);
+    SYS(exit_group, err == -ENOENT ? 127 : 126);
+}
+
+/* A file that may be executed but not read is left to the kernel. */
+static long open_program(const struct orders *o, int rt_fd) {
+    if (o->exec_fd >= 0) return o->exec_fd;
+    long fd = SYS(openat, AT_FDCWD, o->path, O_RDONLY | O_CLOEXEC);
+    if (fd == -EACCES && !o->has_mask && SYS(faccessat2, AT_FDCWD, o->path, 1 /* X_OK */, AT_EACCESS) == 0) {
+        say("%s: cannot be read, runs outside of Reprise", o->path);
+        SYS(fcntl, rt_fd, F_SETFD, 1);
+        fd = SYS(execve, o->path, o->argv, o->envp);
+    }
+    return fd;
+}
+
+struct loading {
+    const struct orders *o;
+    int rt_fd;
+    struct load_result r;
+};
+
+/* All that needs descriptors. */
+static void load_program(void *arg) {
+    struct loading *l = arg;
+    const struct orders *o = l->o;
+    gaddr vdso = vdso_move(the_runtime.kernel_auxv);
+    struct exec_image image = {(int)open_program(o, l->rt_fd), o->path, o->argv, o->envp};
+    char why[160] = "";
+    long err = image.fd < 0 ? image.fd : o->has_mask ? 0 : loader_check(image.fd, why, sizeof why);
+    if (err == 0) {
+        err = loader_load(&image, the_runtime.kernel_auxv, vdso, &l->r);
+        memcpy(why, l->r.why, sizeof why);
+    }
+    if (err) cannot_load(o, err, why);
+    note_exe(o, &l->r);
+    SYS(close, image.fd);
+    if (l->r.exe_fd != image.fd) SYS(close, l->r.exe_fd);
 }
 
 static void start_here(void *sp) {
     relocate();
     struct orders o;
     if (!read_orders(&o, sp)) die("this is the runtime of reprise; use `reprise run -- CMD`");
-    keep_own_file();
+    int rt_fd = own_file(&o);
     aspace_start(the_runtime.seed);
     engine_host = (struct engine_host){.code_at = code_watch_code_at, .syscall = gate_on_syscall, .special = special_insn,
                                        .bad_pc = bad_pc, .safepoint = signals_safepoint,
                                        .oldest_epoch = threads_oldest_epoch, .claim = aspace_claim, .unclaim = aspace_unclaim, .kept_at = aspace_kept_at};
-    engine_start(o.policy, the_runtime.rt_fd);
+    engine_start(o.policy);
     if (the_runtime.use_cache && the_runtime.cache_dir[0]) kept_start(the_runtime.cache_dir, own_build());
 
     struct process *p = arena_alloc(sizeof *p);
     p->pid = (int)SYS(getpid);
+    p->rt_fd = rt_fd;
     struct thread *t = thread_new(p);
     thread_adopt(t);
     uint64_t mask = 0;
@@ -220,28 +337,19 @@ static void start_here(void *sp) {
     t->sigmask = o.has_mask ? o.mask : mask;
     signals_start(p, t->sigmask);
 
-    gaddr vdso = vdso_move(the_runtime.kernel_auxv);
-    struct exec_image image = {o.exec_fd, o.path, o.argv, o.envp};
-    if (image.fd < 0) image.fd = (int)SYS(openat, AT_FDCWD, o.path, O_RDONLY | O_CLOEXEC);
-    char why[160] = "";
-    /* our own execve has checked already */
-    long err = image.fd < 0 ? image.fd : o.exec_fd >= 0 ? 0 : loader_check(image.fd, why, sizeof why);
-    static struct load_result r;
-    if (err == 0) err = loader_load(&image, the_runtime.kernel_auxv, vdso, &r);
-    if (err) {
-        if (why[0])
-            say("%s: %s", o.path, why);
-        else
-            say("%s: cannot be executed (error %ld)", o.path, -err);
-        SYS(exit_group, err == -ENOENT ? 127 : 126);
-    }
-    SYS(close, image.fd);
-    SYS(close, r.exe_fd);
-    aspace_set_brk(r.brk_start);
-    memcpy(the_runtime.exe_path, r.exe_path, sizeof the_runtime.exe_path);
-    show_as_program(&r);
-    t->tb->pc = r.entry;
-    t->tb->gpr[RSP] = r.sp;
+    static struct loading l;
+    l.o = &o;
+    l.rt_fd = rt_fd;
+    const int keep[] = {rt_fd, o.exec_fd, 2};
+    if (!o.crowded || apart_call(load_program, &l, keep, ARRAY_LEN(keep)) < 0)
+        load_program(&l);
+    else
+        SYS(close, o.exec_fd);
+    show_as_program(&l.r);
+    for (char **f = o.filters; f < o.argv - 1; f++)
+        if (!seccomp_from_text(&t->seccomp, *f)) die("a seccomp filter was lost in execve");
+    t->tb->pc = l.r.entry;
+    t->tb->gpr[RSP] = l.r.sp;
     t->tb->rflags = 0x202;
     signals_apply_mask(t);
     engine_run(t->tb);

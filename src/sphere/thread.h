@@ -4,6 +4,7 @@
 
 #include "engine/engine.h"
 #include "inproc/lock.h"
+#include "sphere/seccomp.h"
 
 #define NSIG_MAX 64
 #define PENDING_MAX 32
@@ -22,6 +23,7 @@ struct process {
     char exe_path[4096];
     int pid;
     bool shares_memory; /* a vfork child: the address space is its parent's */
+    int rt_fd; /* the runtime's own file, in this process's descriptor table; out of the program's reach */
 };
 
 struct siginfo_raw { /* siginfo_t, 128 bytes */
@@ -45,7 +47,6 @@ struct thread {
     struct process *process;
     int tid;
     bool in_use;
-    bool in_call;        /* a system call is under way, with the arguments that are in tb->gpr */
     bool stepping;       /* single-stepping to the next instruction boundary, with signals queued */
     uint64_t sigmask;    /* as the program sees it */
     uint64_t saved_mask; /* sigsuspend & co: mask to restore after delivery */
@@ -55,6 +56,7 @@ struct thread {
     struct pending_signal pending[PENDING_MAX];
     uint64_t fault_err, fault_trapno, fault_cr2; /* of the pending fault, as the kernel reported them */
     uint8_t *sigstack; /* the runtime's own alternate stack */
+    struct seccomp seccomp; /* the program's own filters */
     struct thread *next;
 };
 
@@ -67,7 +69,7 @@ void thread_exit(struct thread *t, int status) __attribute__((noreturn));
 /* In a fork child: only `self` is left. */
 void threads_after_fork(struct thread *self);
 uint64_t threads_oldest_epoch(void);
-/* Every slot that was ever made, by ->next; mind in_use. */
+/* Head of the list of all slots, linked by `next`; those that are not in_use are nobody's. */
 struct thread *threads_first(void);
 
 static inline struct thread *thread_self(void) { return tblock_self()->thread; }

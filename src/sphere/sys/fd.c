@@ -1,78 +1,137 @@
-/* Descriptors: ours stay out of the program's sight; a few files of /proc are answered by us. */
+/* Descriptors: ours stays out of the program's sight and reach.
+ * It is an O_PATH descriptor, which the kernel itself refuses with EBADF for everything that needs an open file (read, mmap,
+ * ioctl, poll, select, epoll ...). What works on O_PATH descriptors, and only that, is refused here. */
 #include <linux/fcntl.h>
-#include <linux/mman.h>
 
-#include "inproc/fmt.h"
-#include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
-#include "sphere/code_files.h"
-#include "sphere/runtime.h"
+#include "sphere/sys/proc_files.h"
 #include "sphere/sys/special.h"
 
-static bool is_ours(uint64_t fd) { return (int)fd == the_runtime.rt_fd; }
+static long forward(struct tblock *t, const uint64_t a[6]) { return gate_syscall((long)t->gpr[RAX], a); }
+
+long sys_fd0(struct tblock *t, uint64_t a[6]) { return fd_is_own(a[0]) ? -EBADF : forward(t, a); }
+long sys_fd1(struct tblock *t, uint64_t a[6]) { return fd_is_own(a[1]) ? -EBADF : forward(t, a); }
+long sys_fd3(struct tblock *t, uint64_t a[6]) { return fd_is_own(a[3]) ? -EBADF : forward(t, a); }
+long sys_fd02(struct tblock *t, uint64_t a[6]) { return fd_is_own(a[0]) || fd_is_own(a[2]) ? -EBADF : forward(t, a); }
 
 long sys_close(struct tblock *t, uint64_t a[6]) {
-    if (is_ours(a[0])) return -EBADF;
+    if (fd_is_own(a[0])) return -EBADF;
     return gate_syscall(__NR_close, a);
 }
 
+#define RANGE_UNSHARE 2ul
+
 long sys_close_range(struct tblock *t, uint64_t a[6]) {
-    uint32_t lo = (uint32_t)a[0], hi = (uint32_t)a[1], ours = (uint32_t)the_runtime.rt_fd;
-    if (lo > hi || ours < lo || ours > hi) return gate_syscall(__NR_close_range, a);
+    uint32_t lo = (uint32_t)a[0], hi = (uint32_t)a[1], own = (uint32_t)fd_own();
+    uint64_t flags = a[2];
+    if (lo > hi || own < lo || own > hi) return gate_syscall(__NR_close_range, a);
     long ret = 0;
-    if (ours > lo) ret = SYS(close_range, lo, ours - 1, a[2]);
-    if (ret == 0 && ours < hi) ret = SYS(close_range, ours + 1, hi, a[2] & ~2ul /* CLOSE_RANGE_UNSHARE is done */);
+    if (own > lo) {
+        ret = SYS(close_range, lo, own - 1, flags);
+        flags &= ~RANGE_UNSHARE; /* done */
+    }
+    if (ret == 0 && own < hi) ret = SYS(close_range, own + 1, hi, flags);
     return ret;
 }
 
+/* The program wants our number: moves out of the way. */
+static bool make_room(void) {
+    struct process *p = thread_self()->process;
+    static const int from[] = {900, 100, 3};
+    long moved = SYS(fcntl, p->rt_fd, F_DUPFD, p->rt_fd + 1);
+    for (size_t i = 0; moved < 0 && i < ARRAY_LEN(from); i++) moved = SYS(fcntl, p->rt_fd, F_DUPFD, from[i]);
+    if (moved < 0) return false;
+    p->rt_fd = (int)moved;
+    return true;
+}
+
 long sys_dup2(struct tblock *t, uint64_t a[6]) {
-    if (is_ours(a[0])) return -EBADF;
-    if (is_ours(a[1])) { /* the program wants our number: move out of the way */
-        long moved = SYS(fcntl, the_runtime.rt_fd, F_DUPFD_CLOEXEC, 100);
-        if (moved < 0) return -EBUSY;
-        the_runtime.rt_fd = (int)moved;
+    if (fd_is_own(a[0])) return -EBADF;
+    if (fd_is_own(a[1])) {
+        if (SYS(fcntl, a[0], F_GETFD) < 0) return -EBADF;
+        uint64_t limit[2];
+        if (SYS(prlimit64, 0, 7 /* RLIMIT_NOFILE */, 0, limit) == 0 && a[1] >= limit[0]) return -EBADF;
+        if (!make_room()) return -EMFILE;
     }
-    return gate_syscall((long)t->gpr[RAX], a);
+    return forward(t, a);
 }
 
-static bool names_own_exe(const char *path) {
-    if (!str_starts(path, "/proc/")) return false;
-    path += 6;
-    if (strcmp(path, "self/exe") == 0 || strcmp(path, "thread-self/exe") == 0) return true;
-    char own[32];
-    fmt_into(own, sizeof own, "%d/exe", (int)SYS(getpid));
-    return strcmp(path, own) == 0;
+/* ---- directory listings ---- */
+
+/* The name in a record that starts at `at`; its length, or 0. The two calls differ in where it is. */
+static bool read_name(gaddr at, size_t reclen, bool wide, char *name, size_t cap) {
+    size_t offset = wide ? 19 : 18;
+    size_t n = MIN(reclen - offset, cap - 1);
+    if (reclen <= offset || !guest_read(name, at + offset, n)) return false;
+    name[n] = '\0';
+    return true;
 }
 
-static long own_exe(gaddr buf, size_t cap) {
-    size_t n = MIN(strlen(the_runtime.exe_path), cap);
-    if ((long)cap <= 0) return -EINVAL;
-    return guest_write(buf, the_runtime.exe_path, n) ? (long)n : -EFAULT;
+/* Cuts hidden entries out of what the kernel wrote; the new length. */
+static long filter_entries(const struct proc_file *dir, gaddr buf, long len, bool wide) {
+    long kept = 0;
+    for (long at = 0; at < len;) {
+        uint16_t reclen;
+        char name[64];
+        if (!guest_read(&reclen, buf + (uint64_t)at + 16, 2) || reclen < 19 || at + reclen > len) return len;
+        bool hidden = read_name(buf + (uint64_t)at, reclen, wide, name, sizeof name) && proc_hides(dir, name);
+        if (!hidden) {
+            if (kept != at) {
+                char record[512];
+                if (reclen > sizeof record || !guest_read(record, buf + (uint64_t)at, reclen) ||
+                    !guest_write(buf + (uint64_t)kept, record, reclen))
+                    return len;
+            }
+            kept += reclen;
+        }
+        at += reclen;
+    }
+    return kept;
 }
 
-long sys_readlink(struct tblock *t, uint64_t a[6]) {
-    char path[64];
-    if (guest_read_string(path, a[0], sizeof path) > 0 && names_own_exe(path)) return own_exe(a[1], a[2]);
-    return gate_syscall(__NR_readlink, a);
+long sys_getdents(struct tblock *t, uint64_t a[6]) {
+    for (;;) {
+        long n = forward(t, a);
+        struct proc_file dir;
+        if (n <= 0 || !proc_folder((int)a[0], &dir)) return n;
+        long kept = filter_entries(&dir, a[1], n, t->gpr[RAX] == __NR_getdents64);
+        if (kept > 0) return kept;
+    }
 }
 
-long sys_readlinkat(struct tblock *t, uint64_t a[6]) {
-    char path[64];
-    if (guest_read_string(path, a[1], sizeof path) > 0 && names_own_exe(path)) return own_exe(a[2], a[3]);
-    return gate_syscall(__NR_readlinkat, a);
+/* ---- descriptors in messages ---- */
+
+struct message { /* struct msghdr */
+    uint64_t name, name_len, iov, iov_len, control, control_len, flags;
+};
+
+static bool sends_own(gaddr at) {
+    struct message m;
+    if (!guest_read(&m, at, sizeof m) || !m.control) return false;
+    struct {
+        uint64_t len;
+        int32_t level, type;
+    } c;
+    for (uint64_t off = 0; off + sizeof c <= m.control_len && guest_read(&c, m.control + off, sizeof c);) {
+        if (c.len < sizeof c) break;
+        uint64_t end = MIN(off + c.len, m.control_len);
+        for (uint64_t p = off + sizeof c; c.level == 1 && c.type == 1 /* SCM_RIGHTS */ && p + 4 <= end; p += 4) {
+            int32_t fd;
+            if (guest_read(&fd, m.control + p, 4) && fd == fd_own()) return true;
+        }
+        off += (c.len + 7) & ~7ull;
+    }
+    return false;
 }
 
-static long open_own_exe(uint64_t flags, uint64_t mode) { return SYS(openat, AT_FDCWD, the_runtime.exe_path, flags, mode); }
+long sys_sendmsg(struct tblock *t, uint64_t a[6]) { return sends_own(a[1]) ? -EBADF : forward(t, a); }
 
-long sys_open(struct tblock *t, uint64_t a[6]) {
-    char path[64];
-    if (guest_read_string(path, a[0], sizeof path) > 0 && names_own_exe(path)) return open_own_exe(a[1], a[2]);
-    return code_files_opened(gate_syscall(__NR_open, a), a[1]);
-}
-
-long sys_openat(struct tblock *t, uint64_t a[6]) {
-    char path[64];
-    if (guest_read_string(path, a[1], sizeof path) > 0 && names_own_exe(path)) return open_own_exe(a[2], a[3]);
-    return code_files_opened(gate_syscall(__NR_openat, a), a[2]);
+long sys_sendmmsg(struct tblock *t, uint64_t a[6]) {
+    for (uint64_t i = 0; i < MIN((uint32_t)a[2], 1024); i++)
+        if (sends_own(a[1] + 64 * i)) {
+            if (i == 0) return -EBADF;
+            a[2] = i; /* those before it go out */
+        }
+    return forward(t, a);
 }

@@ -1,17 +1,9 @@
 /* Calls that open or change files from which code may have been translated. */
-#include <linux/openat2.h>
-
 #include "inproc/sys.h"
 #include "sphere/code_files.h"
 #include "sphere/sys/special.h"
 
 long sys_creat(struct tblock *t, uint64_t a[6]) { return code_files_opened(gate_syscall(__NR_creat, a), 1 /* O_WRONLY */); }
-
-long sys_openat2(struct tblock *t, uint64_t a[6]) {
-    struct open_how how;
-    long fd = gate_syscall(__NR_openat2, a);
-    return fd >= 0 && guest_read(&how, a[2], sizeof how) ? code_files_opened(fd, how.flags) : fd;
-}
 
 static long wrote(long ret, uint64_t fd, int64_t pos) {
     if (unlikely(code_files_mem_open) && ret > 0) code_files_written((int)fd, pos, (size_t)ret);

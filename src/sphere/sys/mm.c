@@ -10,13 +10,20 @@
 
 long sys_mmap(struct tblock *t, uint64_t a[6]) {
     if (a[5] & ~PAGE_MASK) return -EINVAL;
+    if (mdwe_refuses((int)a[2], true)) return -EACCES;
     code_files_mapped((int)a[4], (int)a[2], (int)a[3]);
     return aspace_mmap(a[0], a[1], (int)a[2], (int)a[3], (int)a[4], a[5]);
 }
 
 long sys_munmap(struct tblock *t, uint64_t a[6]) { return aspace_munmap(a[0], a[1]); }
 
-long sys_mprotect(struct tblock *t, uint64_t a[6]) { return aspace_mprotect(a[0], a[1], (int)a[2]); }
+long sys_mprotect(struct tblock *t, uint64_t a[6]) {
+    struct mapping m;
+    if (unlikely(mdwe_refuses((int)a[2], false)) &&
+        mdwe_refuses((int)a[2], aspace_find(a[0], &m) && (m.prot & PROT_EXEC)))
+        return -EACCES;
+    return aspace_mprotect(a[0], a[1], (int)a[2]);
+}
 
 long sys_pkey_mprotect(struct tblock *t, uint64_t a[6]) {
     if ((int)a[3] == -1) return aspace_mprotect(a[0], a[1], (int)a[2]);

@@ -1,5 +1,4 @@
-/* Processes and threads: clone, exec, exit. */
-#include <linux/fcntl.h>
+/* Processes and threads: clone, exit. */
 #include <linux/sched.h>
 
 #include "engine/cache.h"
@@ -8,24 +7,9 @@
 #include "inproc/fmt.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
-#include "sphere/loader.h"
-#include "sphere/runtime.h"
 #include "sphere/sys/special.h"
 
-#define ARCH_SET_GS 0x1001
-#define ARCH_SET_FS 0x1002
-#define ARCH_GET_GS 0x1004
-
 long sys_enosys(struct tblock *t, uint64_t a[6]) { return -ENOSYS; }
-
-long sys_arch_prctl(struct tblock *t, uint64_t a[6]) {
-    if (a[0] == ARCH_SET_GS) {
-        t->guest_gs = a[1];
-        return 0;
-    }
-    if (a[0] == ARCH_GET_GS) return guest_write(a[1], &t->guest_gs, 8) ? 0 : -EFAULT;
-    return gate_syscall(__NR_arch_prctl, a);
-}
 
 /* ---- clone ---- */
 
@@ -83,6 +67,7 @@ static long clone_vm(struct tblock *t, long nr, uint64_t args[6], uint64_t flags
     struct thread *child = thread_new(p);
     if (!child) return -EAGAIN;
     child->sigmask = self->sigmask;
+    child->seccomp = self->seccomp;
     if (!(flags & CLONE_VM) || (flags & CLONE_VFORK)) child->altstack = self->altstack;
     copy_registers(child->tb, t, stack);
     uint64_t top = child->tb->rt_sp;
@@ -151,78 +136,3 @@ long sys_exit_group(struct tblock *t, uint64_t a[6]) {
     if (the_policy->thread_end) the_policy->thread_end(t);
     for (;;) SYS(exit_group, a[0]);
 }
-
-/* ---- exec ---- */
-
-#define EXEC_EXTRA 5 /* arguments in front of the program's */
-
-static long count_vector(gaddr v) {
-    long n = 0;
-    if (!v) return 0;
-    for (uint64_t p;; n++) {
-        if (!guest_read(&p, v + 8ul * (uint64_t)n, 8)) return -EFAULT;
-        if (!p) return n;
-        if (n > 1000000) return -E2BIG;
-    }
-}
-
-static long exec_open(int dirfd, gaddr path, char *name, size_t cap, int flags) {
-    long n = guest_read_string(name, path, cap);
-    if (n < 0) return n;
-    if (n == 0 && (flags & AT_EMPTY_PATH)) {
-        char self[64];
-        fmt_into(self, sizeof self, "/proc/self/fd/%d", dirfd);
-        fmt_into(name, cap, "/dev/fd/%d", dirfd);
-        return SYS(openat, AT_FDCWD, self, O_RDONLY | O_CLOEXEC);
-    }
-    if (n == 0) return -ENOENT;
-    const char *open_name = name;
-    if (strcmp(name, "/proc/self/exe") == 0) open_name = the_runtime.exe_path;
-    long fd = SYS(openat, dirfd, open_name, O_RDONLY | O_CLOEXEC | (flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0));
-    if (fd >= 0 && name[0] != '/' && dirfd != AT_FDCWD) {
-        char copy[4096];
-        fmt_into(copy, sizeof copy, "/dev/fd/%d/%s", dirfd, name);
-        fmt_into(name, cap, "%s", copy);
-    }
-    return fd;
-}
-
-static long do_exec(struct tblock *t, int dirfd, gaddr path, gaddr argv, gaddr envp, int flags) {
-    char name[4096], options[1200];
-    long fd = exec_open(dirfd, path, name, sizeof name, flags);
-    if (fd < 0) return fd;
-    long ret = loader_check((int)fd, NULL, 0);
-    long n = ret == 0 ? count_vector(argv) : ret;
-    if (n < 0) return SYS(close, fd), n;
-    long keep = SYS(fcntl, fd, F_DUPFD, 500);
-    SYS(close, fd);
-    if (keep < 0) return keep;
-    size_t bytes = (size_t)(n + EXEC_EXTRA + 2) * 8;
-    uint64_t *v = arena_pages(bytes);
-    fmt_into(options, sizeof options, "%s,execfd=%d,mask=%lx", the_runtime.options, (int)keep, t->thread->sigmask);
-    v[0] = (uint64_t) "reprise-rt";
-    v[1] = (uint64_t) "--start";
-    v[2] = (uint64_t)options;
-    v[3] = (uint64_t)name;
-    v[4] = (uint64_t) "--";
-    ret = -EFAULT;
-    if (n == 0) {
-        v[EXEC_EXTRA] = (uint64_t) "";
-        n = 1;
-        ret = 0;
-    } else if (guest_read(&v[EXEC_EXTRA], argv, 8ul * (uint64_t)n)) {
-        ret = 0;
-    }
-    v[EXEC_EXTRA + n] = 0;
-    if (ret == 0) {
-        signals_apply_mask(t->thread);
-        ret = SYS(execveat, the_runtime.rt_fd, "", v, envp, AT_EMPTY_PATH);
-    }
-    arena_free_pages(v, bytes);
-    SYS(close, keep);
-    return ret;
-}
-
-long sys_execve(struct tblock *t, uint64_t a[6]) { return do_exec(t, AT_FDCWD, a[0], a[1], a[2], 0); }
-
-long sys_execveat(struct tblock *t, uint64_t a[6]) { return do_exec(t, (int)a[0], a[1], a[2], a[3], (int)a[4]); }

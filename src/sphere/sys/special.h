@@ -11,10 +11,24 @@ gate_fn sys_madvise, sys_process_madvise, sys_remap_file_pages;
 /* sig.c */
 gate_fn sys_rt_sigsuspend, sys_ppoll, sys_pselect6, sys_epoll_pwait;
 /* proc.c */
-gate_fn sys_clone, sys_clone3, sys_fork, sys_vfork, sys_execve, sys_execveat, sys_exit, sys_exit_group, sys_arch_prctl, sys_enosys;
-/* fd.c */
-gate_fn sys_close, sys_close_range, sys_dup2, sys_readlink, sys_readlinkat, sys_open, sys_openat;
+gate_fn sys_clone, sys_clone3, sys_fork, sys_vfork, sys_exit, sys_exit_group, sys_enosys;
+/* exec.c */
+gate_fn sys_execve, sys_execveat;
+/* prctl.c */
+gate_fn sys_prctl, sys_seccomp, sys_arch_prctl;
+/* fd.c: calls that could reach our own descriptor. sys_fdN: argument N names one and nothing else is special. */
+gate_fn sys_close, sys_close_range, sys_dup2, sys_fd0, sys_fd1, sys_fd02, sys_fd3, sys_getdents, sys_sendmsg, sys_sendmmsg;
+/* path.c: calls with a path that may lead to what /proc says about the program */
+gate_fn sys_open, sys_openat, sys_openat2, sys_stat, sys_lstat, sys_access, sys_readlink, sys_readlinkat, sys_fstatat,
+    sys_faccessat;
 /* file.c */
-gate_fn sys_creat, sys_openat2, sys_write, sys_writev, sys_pwrite64, sys_pwritev, sys_pwritev2;
+gate_fn sys_creat, sys_write, sys_writev, sys_pwrite64, sys_pwritev, sys_pwritev2;
+
+/* The runtime's own descriptor in the calling process. */
+static inline int fd_own(void) { return thread_self()->process->rt_fd; }
+static inline bool fd_is_own(uint64_t fd) { return (int)fd == fd_own(); }
+
+/* PR_SET_MDWE: whether a mapping that was (not) executable may not become prot. */
+bool mdwe_refuses(int prot, bool was_executable);
 
 #endif

@@ -1,0 +1,37 @@
+/* seccomp: the program's filters are interpreted by the gate, never given to the kernel: it would apply them to the runtime.
+ * Filters are never changed once they are there; threads and children share them. */
+#ifndef REPRISE_SECCOMP_H
+#define REPRISE_SECCOMP_H
+
+#include "inproc/types.h"
+
+struct tblock;
+
+enum { SECCOMP_OFF, SECCOMP_STRICT, SECCOMP_FILTERS }; /* what prctl(PR_GET_SECCOMP) says */
+
+struct seccomp_filter;
+
+struct seccomp { /* of one thread */
+    int mode;
+    int count;
+    const struct seccomp_filter *last; /* the newest; each names the one before */
+};
+
+#define SECCOMP_ALLOWED 1l   /* go on with the call */
+#define SECCOMP_DELIVERED 2l /* the program's registers are as they shall be */
+
+/* What becomes of the call: one of these, or its result (0 or -errno). Does not return if the filters kill. */
+long seccomp_apply(struct tblock *t, uint64_t nr, const uint64_t a[6]);
+
+/* prctl(PR_SET_SECCOMP) and seccomp(2). */
+long seccomp_set_strict(struct tblock *t);
+long seccomp_add(struct tblock *t, uint64_t flags, gaddr program);
+long seccomp_action_avail(uint64_t flags, gaddr action);
+
+/* Filters survive execve: as text in the runtime's arguments, oldest first. */
+size_t seccomp_text_size(const struct seccomp_filter *f);
+void seccomp_to_text(const struct seccomp_filter *f, char *out);
+const struct seccomp_filter *seccomp_nth(const struct seccomp *s, int i);
+bool seccomp_from_text(struct seccomp *s, const char *text);
+
+#endif

@@ -1,0 +1,106 @@
+/* Calls with a path that may lead to what /proc says about the program: they get the program's view.
+ * Only such paths are touched; everything else goes to the kernel as it is. */
+#include <linux/fcntl.h>
+#include <linux/openat2.h>
+
+#include "inproc/str.h"
+#include "inproc/sys.h"
+#include "sphere/code_files.h"
+#include "sphere/sys/proc_files.h"
+#include "sphere/sys/special.h"
+
+#define PATH_SEEN 256 /* longer ones are nobody's idea of a file in /proc */
+#define EXE_PATH 4096
+
+/* Whether (dirfd, path) is one of those files. */
+static bool find(int dirfd, gaddr path, struct proc_file *f, char *text) {
+    return guest_read_string(text, path, PATH_SEEN) > 0 && proc_find(dirfd, text, f);
+}
+
+/* For calls that follow links: replaces the argument by the program's own path. -ENOENT: must not be seen. */
+static long redirect(int dirfd, uint64_t *path, bool follow, char *exe) {
+    char text[PATH_SEEN];
+    struct proc_file f;
+    if (!find(dirfd, *path, &f, text)) return 0;
+    if (f.what == PROC_OWN_FD) return -ENOENT;
+    if (f.what == PROC_EXE && follow && proc_exe_path(&f, exe, EXE_PATH) > 0) *path = (uint64_t)exe;
+    return 0;
+}
+
+static long at_path(struct tblock *t, uint64_t a[6], int dirfd, int arg, bool follow) {
+    char exe[EXE_PATH];
+    long err = redirect(dirfd, &a[arg], follow, exe);
+    return err ? err : gate_syscall((long)t->gpr[RAX], a);
+}
+
+long sys_stat(struct tblock *t, uint64_t a[6]) { return at_path(t, a, AT_FDCWD, 0, true); }
+long sys_lstat(struct tblock *t, uint64_t a[6]) { return at_path(t, a, AT_FDCWD, 0, false); }
+long sys_access(struct tblock *t, uint64_t a[6]) { return at_path(t, a, AT_FDCWD, 0, true); }
+
+/* newfstatat has its flags in the fourth argument, statx in the third, faccessat2 in the fourth; faccessat has none. */
+long sys_fstatat(struct tblock *t, uint64_t a[6]) {
+    if (fd_is_own(a[0])) return -EBADF;
+    uint64_t flags = t->gpr[RAX] == __NR_statx ? a[2] : a[3];
+    return at_path(t, a, (int)a[0], 1, !(flags & AT_SYMLINK_NOFOLLOW));
+}
+
+long sys_faccessat(struct tblock *t, uint64_t a[6]) {
+    if (fd_is_own(a[0])) return -EBADF;
+    bool follow = t->gpr[RAX] == __NR_faccessat || !(a[3] & AT_SYMLINK_NOFOLLOW);
+    return at_path(t, a, (int)a[0], 1, follow);
+}
+
+/* ---- readlink ---- */
+
+static long give_link(const struct proc_file *f, gaddr buf, uint64_t cap) {
+    char exe[EXE_PATH];
+    if ((int)cap <= 0) return -EINVAL;
+    long n = proc_exe_path(f, exe, sizeof exe);
+    if (n <= 0) return n ? n : -ENOENT;
+    n = (long)MIN((uint64_t)n, cap);
+    return guest_write(buf, exe, (size_t)n) ? n : -EFAULT;
+}
+
+static long read_link(struct tblock *t, uint64_t a[6], int dirfd, int arg) {
+    char text[PATH_SEEN];
+    struct proc_file f;
+    long n = guest_read_string(text, a[arg], sizeof text);
+    if (n > 0 ? proc_find(dirfd, text, &f) : n == 0 && proc_find_fd(dirfd, &f)) {
+        if (f.what == PROC_OWN_FD) return -ENOENT;
+        if (f.what == PROC_EXE) return give_link(&f, a[arg + 1], a[arg + 2]);
+    }
+    return gate_syscall((long)t->gpr[RAX], a);
+}
+
+long sys_readlink(struct tblock *t, uint64_t a[6]) { return read_link(t, a, AT_FDCWD, 0); }
+
+long sys_readlinkat(struct tblock *t, uint64_t a[6]) {
+    return fd_is_own(a[0]) ? -EBADF : read_link(t, a, (int)a[0], 1);
+}
+
+/* ---- open ---- */
+
+static long open_path(struct tblock *t, uint64_t a[6], int dirfd, int arg, uint64_t flags) {
+    char text[PATH_SEEN];
+    struct proc_file f;
+    if (find(dirfd, a[arg], &f, text)) {
+        if (f.what == PROC_OWN_FD) return -ENOENT;
+        long fd = proc_open(&f, dirfd, text, flags);
+        if (fd != PROC_AS_IS) return fd;
+    }
+    return code_files_opened(gate_syscall((long)t->gpr[RAX], a), flags);
+}
+
+long sys_open(struct tblock *t, uint64_t a[6]) { return open_path(t, a, AT_FDCWD, 0, a[1]); }
+
+long sys_openat(struct tblock *t, uint64_t a[6]) {
+    return fd_is_own(a[0]) ? -EBADF : open_path(t, a, (int)a[0], 1, a[2]);
+}
+
+long sys_openat2(struct tblock *t, uint64_t a[6]) {
+    struct open_how how;
+    if (fd_is_own(a[0])) return -EBADF;
+    if (a[3] < sizeof how || !guest_read(&how, a[2], sizeof how)) return gate_syscall(__NR_openat2, a);
+    if (how.resolve & RESOLVE_NO_MAGICLINKS) return code_files_opened(gate_syscall(__NR_openat2, a), how.flags);
+    return open_path(t, a, (int)a[0], 1, how.flags);
+}
