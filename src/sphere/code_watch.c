@@ -9,6 +9,9 @@
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
 #include "sphere/code_files.h"
+#include "sphere/gate.h"
+#include "sphere/sys/model.h"
+#include "sphere/thread.h"
 
 #define FLIP_LIMIT 6 /* a page written this often after translation is checked instead */
 
@@ -64,11 +67,32 @@ static void unprotect(struct watched *w) {
 
 /* False: the kernel refuses (a sealed mapping, too many mappings). */
 static bool protect(struct watched *w, const struct mapping *m) {
-    if (w->is_protected) return true;
     if (SYS(mprotect, w->page, PAGE_SIZE, aspace_host_prot((int)m->prot) & ~PROT_WRITE) != 0) return false;
     w->is_protected = 1;
     code_watch_protected++;
     return true;
+}
+
+/* Another thread waits in a call that will write here: protecting the page now would make the call fail. The mprotect came
+ * first, so a thread that enters a call unseen by us sees the page protected. */
+static bool awaited(gaddr page) {
+    struct thread *self = thread_self();
+    for (struct thread *t = threads_first(); t; t = t->next) {
+        if (t == self || !t->in_use || !__atomic_load_n(&t->in_call, __ATOMIC_ACQUIRE)) continue;
+        uint64_t a[6];
+        gate_args(t->tb, a);
+        if (model_may_write(t->tb->gpr[RAX], a, page, page + PAGE_SIZE)) return true;
+    }
+    return false;
+}
+
+/* Protects the page if that works and disturbs nobody. */
+static bool watch(struct watched *w, const struct mapping *m) {
+    if (w->is_protected) return true;
+    if (!protect(w, m)) return false;
+    if (!awaited(w->page)) return true;
+    unprotect(w);
+    return false;
 }
 
 bool code_watch_code_at(gaddr pc, struct code_range *out) {
@@ -81,7 +105,7 @@ bool code_watch_code_at(gaddr pc, struct code_range *out) {
     out->end = PAGE_DOWN(pc) + PAGE_SIZE; /* every page is looked at by itself */
     struct watched *w = add(PAGE_DOWN(pc));
     if (unseen || w->flips >= FLIP_LIMIT) w->checked = 1;
-    if (!w->checked && !protect(w, m)) w->checked = 1;
+    if (!w->checked && !watch(w, m)) w->checked = 1;
     out->checked = w->checked;
     return true;
 }

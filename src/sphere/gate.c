@@ -17,7 +17,7 @@ long guest_read_string(char *to, gaddr from, size_t cap) {
     return -ENAMETOOLONG;
 }
 
-static void load_args(const struct tblock *t, uint64_t a[6]) {
+void gate_args(const struct tblock *t, uint64_t a[6]) {
     a[0] = t->gpr[RDI];
     a[1] = t->gpr[RSI];
     a[2] = t->gpr[RDX];
@@ -28,7 +28,7 @@ static void load_args(const struct tblock *t, uint64_t a[6]) {
 
 long gate_forward(struct tblock *t) {
     uint64_t a[6];
-    load_args(t, a);
+    gate_args(t, a);
     return gate_syscall((long)t->gpr[RAX], a);
 }
 
@@ -41,7 +41,7 @@ static void finish(struct tblock *t, gaddr next, uint64_t flags, long ret) {
 void gate_on_syscall(struct tblock *t) {
     uint64_t nr = t->gpr[RAX];
     uint64_t a[6];
-    load_args(t, a);
+    gate_args(t, a);
     gaddr next = t->pc;
     uint64_t flags = t->rflags;
     if (unlikely(t->thread->seccomp.mode)) {
@@ -52,9 +52,12 @@ void gate_on_syscall(struct tblock *t) {
             return;
         }
     }
+    __atomic_store_n(&t->thread->in_call, true, __ATOMIC_RELAXED);
+    __asm__ volatile("" ::: "memory"); /* who protects a page from now on sees that we are in a call (code_watch.c) */
     if (unlikely(code_watch_protected)) model_before_kernel_write(nr, a);
     gate_fn *special = nr < MODEL_CALLS ? model_special[nr] : NULL;
     long ret = special ? special(t, a) : gate_syscall((long)nr, a);
+    __atomic_store_n(&t->thread->in_call, false, __ATOMIC_RELEASE);
     if (nr == __NR_rt_sigreturn) return; /* every register comes from the frame */
     if (ret == GATE_ABORTED) {
         t->pc = next - 2; /* once more, after the signal */

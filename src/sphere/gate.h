@@ -20,6 +20,9 @@ long guest_read_string(char *to, gaddr from, size_t cap);
 /* engine_host.syscall */
 void gate_on_syscall(struct tblock *t);
 
+/* Arguments of the call that t is in. */
+void gate_args(const struct tblock *t, uint64_t a[6]);
+
 /* The program's call as it is, arguments from its registers. */
 long gate_forward(struct tblock *t);
 

@@ -47,6 +47,7 @@ struct thread {
     struct process *process;
     int tid;
     bool in_use;
+    bool in_call;        /* a system call is under way, with the arguments that are in tb->gpr */
     bool stepping;       /* single-stepping to the next instruction boundary, with signals queued */
     uint64_t sigmask;    /* as the program sees it */
     uint64_t saved_mask; /* sigsuspend & co: mask to restore after delivery */
@@ -69,6 +70,8 @@ void thread_exit(struct thread *t, int status) __attribute__((noreturn));
 /* In a fork child: only `self` is left. */
 void threads_after_fork(struct thread *self);
 uint64_t threads_oldest_epoch(void);
+/* Every slot that was ever made, by ->next; mind in_use. */
+struct thread *threads_first(void);
 /* Head of the list of all slots, linked by `next`; those that are not in_use are nobody's. */
 struct thread *threads_first(void);
 

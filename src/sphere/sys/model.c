@@ -193,6 +193,26 @@ void model_before_kernel_write(uint64_t nr, const uint64_t a[6]) {
     model_writes(nr, a, &w);
 }
 
+struct window {
+    struct writes w;
+    gaddr start, end;
+    bool hit;
+};
+
+static void window_range(struct writes *w, gaddr start, size_t len) {
+    struct window *win = (struct window *)w;
+    if (start < win->end && start + len > win->start) win->hit = true;
+}
+
+static void window_anywhere(struct writes *w) { ((struct window *)w)->hit = true; }
+
+bool model_may_write(uint64_t nr, const uint64_t a[6], gaddr start, gaddr end) {
+    if (nr == __NR_exit) return true; /* its row speaks of the calling thread */
+    struct window win = {.w = {.range = window_range, .anywhere = window_anywhere}, .start = start, .end = end};
+    model_writes(nr, a, &win.w);
+    return win.hit;
+}
+
 /* ---- irregular calls ---- */
 
 void writes_mincore(const uint64_t a[6], struct writes *w) { writes_range(w, a[2], a[1] / PAGE_SIZE + 1); }

@@ -39,6 +39,9 @@ void model_writes(uint64_t nr, const uint64_t a[6], struct writes *w);
 /* Lifts write protections of ours from memory that the call may write. */
 void model_before_kernel_write(uint64_t nr, const uint64_t a[6]);
 
+/* Whether the call, once it goes on, may write into [start, end). */
+bool model_may_write(uint64_t nr, const uint64_t a[6], gaddr start, gaddr end);
+
 /* For the irregular rows. */
 typedef void irregular_fn(const uint64_t a[6], struct writes *w);
 irregular_fn writes_ioctl;
