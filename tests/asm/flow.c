@@ -2,7 +2,8 @@
  * registers and flags at the end, OUT slots that were set, faults taken with their registers, and hashes of the memory
  * the tests work on. Natively and translated, the output must be the same.
  *
- *   flow            all        flow -l         names        flow NAME...    only these */
+ *   flow            all        flow -l         names        flow NAME...    only these
+ *   flow -d ...     without what is left below the stack pointer at the end */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdbool.h>
@@ -35,6 +36,7 @@ static struct flow_fault {
     uint64_t gpr[16];
 } faults[FAULTS];
 static int nfaults;
+static bool ignore_dead;
 static volatile bool running; /* a FLOW test */
 
 static const char *const gpr_names[16] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
@@ -98,11 +100,12 @@ static void print_stack(const char *test)
     memset(&untouched, UNTOUCHED, sizeof untouched);
     for (int i = -128; i < 128; i++) {
         uint64_t v = *(uint64_t *)(uintptr_t)(FSTACK_TOP + 8 * i);
-        if (v != untouched && n++ < 24)
+        bool dead = (uint64_t)(FSTACK_TOP + 8 * i) < flow_regs.gpr[4];
+        if (v != untouched && !(dead && ignore_dead) && n++ < 24)
             printf("%s%s %+d:%lx", n % 8 == 1 ? test : "", n % 8 == 1 ? " stack" : "", 8 * i, without_base(v)),
                 printf("%s", n % 8 ? "" : "\n");
     }
-    if (n > 24)
+    if (n > 24 && !ignore_dead)
         printf("%s stack %d more, all: %lx\n", test, n - 24, hash_memory(FSTACK_TOP - 0x400, 0x800));
     else if (n % 8)
         printf("\n");
@@ -164,6 +167,8 @@ int main(int argc, char **argv)
     static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
     struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     stack_t ss = {.ss_sp = altstack, .ss_size = sizeof altstack};
+    if (argc > 1 && !strcmp(argv[1], "-d"))
+        ignore_dead = true, argc--, argv++;
     bool list = argc > 1 && !strcmp(argv[1], "-l");
 
     flow_avx = !!__builtin_cpu_supports("avx");

@@ -1,7 +1,8 @@
 /* Runs every case in several starting states and prints one line per case: a hash of everything the instruction left
  * behind, or the exact fault. Natively and translated, the output must be the same.
  *
- *   forms [-j] [-f FIRST] [-s STRIDE]   all cases from FIRST on, one in STRIDE; -j: from memory written at run time
+ *   forms [-j] [-f FIRST] [-s STRIDE]   all cases from FIRST on, one in STRIDE; -j: from memory written at run time;
+ *                                       -d: what a sequence leaves below rsp does not count
  *   forms [-j] [-f FIRST] -v CASE       one case, with all registers and changed memory spelled out; those from FIRST
  *                                       on run before it */
 #define _GNU_SOURCE
@@ -53,7 +54,7 @@ struct fault {
 };
 static struct fault fault;
 static uint64_t code_start; /* of the running case */
-static bool jit, verbose, pie;
+static bool jit, verbose, pie, ignore_dead;
 
 /* --- starting states --- */
 
@@ -337,6 +338,8 @@ static void run(const struct asm_case *c, int state)
     forget_stored_pointers(c, at);
     if (c->flags & CASE_SEQUENCE)
         hide_return_addresses();
+    if (c->flags & CASE_SEQUENCE && ignore_dead && out_state.gpr[4] - STACK < STACK_SIZE)
+        memset(areas[1].at, 0, out_state.gpr[4] - STACK);
     if (fault.signo) {
         forget_pointers(fault.fx);
         if (fault.addr - code_start < 256)
@@ -460,8 +463,9 @@ int main(int argc, char **argv)
 {
     long ncases = (cases_bin_end - cases_bin) / (long)sizeof(struct asm_case), first = -1, stride = 1, only = -1;
     const struct asm_case *cases = (const struct asm_case *)cases_bin;
-    for (int opt; (opt = getopt(argc, argv, "jf:s:v:")) != -1;) {
+    for (int opt; (opt = getopt(argc, argv, "djf:s:v:")) != -1;) {
         switch (opt) {
+        case 'd': ignore_dead = true; break;
         case 'j': jit = true; break;
         case 'f': first = atol(optarg); break;
         case 's': stride = atol(optarg); break;

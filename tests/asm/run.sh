@@ -2,6 +2,7 @@
 # Runs the instruction tests natively and translated and compares what they print, line by line.
 #   REPRISE  the reprise to test (default build/reprise); TRANSLATE replaces "$REPRISE run --" altogether
 #   BUILD    the build directory (default build)
+#   DEAD     set to "ignore": what code leaves below rsp does not count (calls and returns are then easier to look at)
 # A program that dies under translation is started again behind the case it died of.
 # Exit status: 0 all equal, 1 differences, 2 the tests themselves are broken.
 set -u
@@ -10,6 +11,7 @@ BUILD=${BUILD:-build}
 REPRISE=${REPRISE:-$BUILD/reprise}
 TRANSLATE=${TRANSLATE:-$REPRISE run --}
 asm=$BUILD/asm
+dead=; [ "${DEAD:-}" != ignore ] || dead=-d
 shown=${SHOW:-10}  # differences spelled out per program
 deaths=10          # after that many, the rest counts as failed
 "$here/build.sh" "$BUILD" || exit 2
@@ -97,20 +99,21 @@ compare() {
     done
 }
 
-# compare_flow NAME PROG: the hand-written tests; those that differ (or all, if it died) once more, each on its own.
+# compare_flow NAME PROG ARGS...: the hand-written tests; those that differ (or all, if it died) once more, each on its own.
 compare_flow() {
-    local name=$1 prog=$2 bad=0 total t
-    native "$prog"
-    timeout 60 $TRANSLATE "$prog" >"$tmp/translated" 2>"$tmp/err"
-    total=$("$prog" -l | wc -l)
+    local name=$1 bad=0 total t status
+    shift
+    native "$@"
+    timeout 60 $TRANSLATE "$@" >"$tmp/translated" 2>"$tmp/err"
+    total=$("$@" -l | wc -l)
     if cmp -s "$tmp/native" "$tmp/translated"; then
         : >"$tmp/bad"
     else
-        "$prog" -l | while read -r t; do
+        "$@" -l | while read -r t; do
             grep "^$t\( \|\$\)" "$tmp/native" >"$tmp/v1"
             grep "^$t\( \|\$\)" "$tmp/translated" >"$tmp/v2"
             cmp -s "$tmp/v1" "$tmp/v2" && continue
-            timeout 10 $TRANSLATE "$prog" "$t" >"$tmp/v2" 2>"$tmp/err"
+            timeout 10 $TRANSLATE "$@" "$t" >"$tmp/v2" 2>"$tmp/err"
             status=$?
             cmp -s "$tmp/v1" "$tmp/v2" && [ $status -eq 0 ] && continue
             echo "  $t"
@@ -125,12 +128,12 @@ compare_flow() {
     awk -v max="$shown" '/^  [^ ]/ { n++ } n <= max' "$tmp/bad"
 }
 
-compare forms-static "$asm/forms-static"
-compare forms-pie "$asm/forms-pie"
-compare forms-jit "$asm/forms-static" -j
+compare forms-static "$asm/forms-static" $dead
+compare forms-pie "$asm/forms-pie" $dead
+compare forms-jit "$asm/forms-static" $dead -j
 
-compare_flow flow-static "$asm/flow-static"
-compare_flow flow-pie "$asm/flow-pie"
+compare_flow flow-static "$asm/flow-static" $dead
+compare_flow flow-pie "$asm/flow-pie" $dead
 
 echo "$most forms compared"
 echo "$passed passed, $failed failed"
