@@ -99,8 +99,6 @@ void threads_after_fork(struct thread *self) {
     self->tid = (int)SYS(gettid);
 }
 
-struct thread *threads_first(void) { return __atomic_load_n(&threads, __ATOMIC_ACQUIRE); }
-
 uint64_t threads_oldest_epoch(void) {
     uint64_t oldest = UINT64_MAX;
     for (struct thread *t = threads_first(); t; t = t->next)

@@ -70,8 +70,6 @@ void thread_exit(struct thread *t, int status) __attribute__((noreturn));
 /* In a fork child: only `self` is left. */
 void threads_after_fork(struct thread *self);
 uint64_t threads_oldest_epoch(void);
-/* Every slot that was ever made, by ->next; mind in_use. */
-struct thread *threads_first(void);
 /* Head of the list of all slots, linked by `next`; those that are not in_use are nobody's. */
 struct thread *threads_first(void);
 
