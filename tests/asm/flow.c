@@ -190,6 +190,7 @@ int main(int argc, char **argv)
         } else if (wanted(t->name, argv + 1)) {
             printf("%s\n", t->name);
             fflush(stdout);
+            smc_current = t->name;
             printf("%s %lx\n", t->name, t->run());
             fflush(stdout);
         }

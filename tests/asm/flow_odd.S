@@ -583,4 +583,17 @@ FLOW repair_\name
 	REPAIR	rcl,"movq $0x77, FGUARD",nop,rclq FGUARD
 	REPAIR	xlat,"movb $0x77, FGUARD+5","mov $FGUARD, %ebx; mov $5, %al",xlatb
 	REPAIR	gs,"movq $0x77, FGUARD","mov $FGUARD, %ebx",mov %gs:(%rbx), %rdx
+
+/* The lowest slot of a stack that ends at an inaccessible page: these do not fault. */
+	REPAIR	edge_call,nop,"mov $FGUARD+0x1000+8, %esp",call just_return
+	REPAIR	edge_call_reg,nop,"mov $FGUARD+0x1000+8, %esp; lea just_return(%rip), %rdx",call *%rdx
+	REPAIR	edge_call_mem,"lea just_return(%rip), %rax; mov %rax, FGUARD+0x1000+0x10","mov $FGUARD+0x1000+8, %esp",call *8(%rsp)
+	REPAIR	edge_ret,"lea 1f(%rip), %rax; mov %rax, FGUARD+0x1000","mov $FGUARD+0x1000, %esp",ret
+	REPAIR	edge_ret_imm,"lea 1f(%rip), %rax; mov %rax, FGUARD+0x1000","mov $FGUARD+0x1000, %esp",ret $8
+	REPAIR	edge_push,nop,"mov $FGUARD+0x1000+8, %esp",push %rcx
+	REPAIR	edge_pushf,nop,"mov $FGUARD+0x1000+8, %esp",pushfq
+	REPAIR	edge_pop,"movq $0x77, FGUARD+0x1000","mov $FGUARD+0x1000, %esp",pop %rcx
+	REPAIR	edge_popf,"movq $0x247, FGUARD+0x1000","mov $FGUARD+0x1000, %esp",popfq
+	REPAIR	edge_jmp_reg,"lea 1f(%rip), %rdx","mov $FGUARD+0x1000, %esp; lea 1f(%rip), %rdx",jmp *%rdx
+	REPAIR	edge_jcc,nop,"mov $FGUARD+0x1000, %esp",jc 1f
 	.section .note.GNU-stack,"",@progbits

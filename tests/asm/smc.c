@@ -19,6 +19,7 @@
 
 #define PAGE 4096
 typedef uint64_t (*code_fn)(uint64_t);
+const char *smc_current;
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -277,7 +278,7 @@ static uint64_t straddling(void)
 {
     uint8_t *p = map(2, RWX, MAP_PRIVATE, -1);
     uint64_t h = 0;
-    for (uint32_t i = 0; i < 100; i++) {
+    for (uint32_t i = 0; i < 40; i++) {
         uint8_t *at = p + PAGE - 3;
         if (i % 4 == 0)
             put_constant(at, i);
@@ -285,7 +286,9 @@ static uint64_t straddling(void)
             p[PAGE] = (uint8_t)(i * 29); /* third byte of the constant */
         else
             p[PAGE - 2] = (uint8_t)(i * 31); /* first */
-        h = mix(h, call(at, 0));
+        uint64_t v = call(at, 0);
+        printf("%s %u: %lx\n", smc_current, i, v);
+        h = mix(h, v);
     }
     return h;
 }
@@ -300,20 +303,23 @@ static void on_fault(int signo, siginfo_t *info, void *context)
     siglongjmp(out_of_fault, signo);
 }
 
-/* Calls code that faults; tells signal, code and the fault's distance from base. */
+/* Calls code that may fault; prints signal, code and the fault's distance from base. */
 static uint64_t call_fault(const uint8_t *code, const uint8_t *base)
 {
     struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK}, old, old_ill;
-    uint64_t result = 0;
+    volatile uint64_t result = 0;
     sigaction(SIGSEGV, &sa, &old);
     sigaction(SIGILL, &sa, &old_ill);
     int signo = sigsetjmp(out_of_fault, 1);
-    if (signo)
-        result = (uint64_t)signo << 32 | (uint32_t)((uint8_t *)last_fault.si_addr - base) << 4 | (uint32_t)last_fault.si_code;
-    else
+    if (!signo)
         result = call(code, 0);
     sigaction(SIGSEGV, &old, NULL);
     sigaction(SIGILL, &old_ill, NULL);
+    if (signo)
+        printf("%s signal=%d code=%d addr=%+ld\n", smc_current, signo, last_fault.si_code,
+               (long)((uint8_t *)last_fault.si_addr - base));
+    else
+        printf("%s result=%lx\n", smc_current, result);
     return result;
 }
 

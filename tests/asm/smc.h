@@ -8,6 +8,7 @@ struct smc_test {
     const char *name;
     uint64_t (*run)(void); /* the result, the same on every run */
 };
+extern const char *smc_current; /* name of the running test, for lines of its own */
 extern const struct smc_test smc_tests[]; /* up to a name of NULL */
 
 #endif
