@@ -439,6 +439,6 @@ size_t cache_invalidate_range(gaddr lo, gaddr hi) {
 void cache_safepoint(struct tblock *t) { t->epoch = __atomic_load_n(&epoch, __ATOMIC_RELAXED); }
 
 void cache_start(void) {
-    the_map = arena_pages(map_bytes(1 << 13));
-    map_init(the_map, 1 << 13);
+    the_map = arena_pages(map_bytes(1 << 10));
+    map_init(the_map, 1 << 10);
 }

@@ -165,6 +165,7 @@ static void start_tables(void) {
     /* moved out of the runtime's image, without the cost of filling them; or by hand */
     if (SYS(mremap, tables_initial, TABLES_SIZE, TABLES_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, LAYOUT_TABLES) == (long)LAYOUT_TABLES) {
         if (SYS(mprotect, LAYOUT_TABLES, TABLES_SIZE, PROT_READ | PROT_WRITE) != 0) die("no memory for the lookup tables");
+        SYS(madvise, LAYOUT_TABLES, TABLES_SIZE, 23 /* MADV_POPULATE_WRITE: entries scatter, one by one they would all fault */);
         return;
     }
     map_fixed(LAYOUT_TABLES, TABLES_SIZE, PROT_READ | PROT_WRITE);

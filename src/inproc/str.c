@@ -1,8 +1,23 @@
 /* Freestanding string functions. `rep movsb/stosb` are fast on every CPU of the last decade. */
 #include "inproc/str.h"
 
+#undef memcpy
+#undef memset
+#undef memcmp
+#undef strlen
+
+typedef uint64_t word __attribute__((may_alias, aligned(1)));
+
 void *memcpy(void *to, const void *from, size_t n) {
     void *ret = to;
+    if (n >= 8 && n <= 64) { /* starting a `rep` costs more than these */
+        const char *s = from;
+        char *d = to;
+        word last = *(const word *)(s + n - 8);
+        for (size_t i = 0; i + 8 < n; i += 8) *(word *)(d + i) = *(const word *)(s + i);
+        *(word *)(d + n - 8) = last;
+        return ret;
+    }
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
     return ret;
 }
@@ -13,9 +28,7 @@ void *memmove(void *to, const void *from, size_t n) {
     const unsigned char *s = from;
     while (n >= 8) {
         n -= 8;
-        uint64_t w;
-        __builtin_memcpy(&w, s + n, 8);
-        __builtin_memcpy(d + n, &w, 8);
+        *(word *)(d + n) = *(const word *)(s + n);
     }
     while (n--) d[n] = s[n];
     return to;
@@ -29,7 +42,9 @@ void *memset(void *to, int byte, size_t n) {
 
 int memcmp(const void *a, const void *b, size_t n) {
     const unsigned char *p = a, *q = b;
-    for (size_t i = 0; i < n; i++)
+    size_t i = 0;
+    while (i + 8 <= n && *(const word *)(p + i) == *(const word *)(q + i)) i += 8;
+    for (; i < n; i++)
         if (p[i] != q[i]) return p[i] - q[i];
     return 0;
 }

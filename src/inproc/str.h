@@ -15,4 +15,10 @@ char *strchr(const char *s, int c);
 char *strrchr(const char *s, int c);
 bool str_starts(const char *s, const char *prefix);
 
+/* -ffreestanding turns builtins off: without these, copies of a few known bytes would be calls. */
+#define memcpy(to, from, n) __builtin_memcpy(to, from, n)
+#define memset(to, byte, n) __builtin_memset(to, byte, n)
+#define memcmp(a, b, n) __builtin_memcmp(a, b, n)
+#define strlen(s) __builtin_strlen(s)
+
 #endif
