@@ -316,6 +316,7 @@ static void load_program(void *arg) {
 }
 
 static void start_here(void *sp) {
+    SYS(munmap, PAGE_DOWN((uint64_t)__builtin_return_address(0)), PAGE_SIZE); /* the mover has done its work */
     relocate();
     struct orders o;
     if (!read_orders(&o, sp)) die("this is the runtime of reprise; use `reprise run -- CMD`");

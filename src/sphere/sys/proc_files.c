@@ -455,7 +455,9 @@ static void write_without_runtime(int from, struct text *out) {
         if (is_area_line(line)) {
             const char *s = line;
             uint64_t lo = read_hex(&s);
-            hidden = aspace_is_runtime(lo, PAGE_SIZE);
+            bool anonymous = !strchr(line, '/') && !strchr(line, '[');
+            /* what the kernel placed up there, the runtime uses */
+            hidden = aspace_is_runtime(lo, PAGE_SIZE) || (anonymous && lo >= LAYOUT_THREADS_END && lo < LAYOUT_GUEST_END);
         }
         if (!hidden) put_line(out, line);
     }

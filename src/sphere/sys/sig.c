@@ -11,6 +11,7 @@ long sys_pselect6(struct tblock *t, uint64_t a[6]) {
     struct {
         uint64_t mask, len;
     } arg;
+    if (fd_selects_own(a)) return -EBADF;
     if (!a[5]) return gate_syscall(__NR_pselect6, a);
     if (!guest_read(&arg, a[5], sizeof arg)) return -EFAULT;
     uint64_t set, copy;
