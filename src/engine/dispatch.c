@@ -28,6 +28,22 @@ void engine_on_jmp_miss(struct tblock *t);
 void engine_on_call_miss(struct tblock *t);
 void engine_on_safepoint(struct tblock *t);
 
+/* Writing to a page that is still the file's costs as much as a dozen misses: short programs never get around to it. */
+#define WORTH_A_PAGE 12
+static uint8_t table_heat[TABLES_SIZE / PAGE_SIZE];
+static uint8_t link_heat[4096]; /* by page of kept code, folded */
+
+static bool worth_a_page(uint8_t *heat) {
+    if (*heat >= WORTH_A_PAGE) return true;
+    ++*heat; /* a lost count between threads does no harm */
+    return false;
+}
+
+static void table_fill(uint64_t table, gaddr pc, const uint8_t *host) {
+    uint64_t page = (table - LAYOUT_TABLES + 8 * (pc & 0xffff)) / PAGE_SIZE;
+    if (worth_a_page(&table_heat[page])) cache_table_set(table, pc, host);
+}
+
 static struct block *find_or_translate(gaddr pc, enum entry_kind reason) {
     struct block *b = cache_find(pc);
     if (b) return b;
@@ -61,13 +77,14 @@ void engine_on_exit(struct tblock *t) {
         *(uint64_t *)t->gpr[RSP] = 0;
         t->gpr[RSP] += 8;
     }
-    lock_take(&cache_lock);
-    struct block *b = find_or_translate(x->target, x->kind);
-    if (b) {
-        uint8_t *entry = translate_entry(b, x->kind);
+    bool link = !x->from->is_kept || worth_a_page(&link_heat[((uint64_t)x->rel32 / PAGE_SIZE) % ARRAY_LEN(link_heat)]);
+    if (link || !cache_find(x->target)) {
+        lock_take(&cache_lock);
+        struct block *b = find_or_translate(x->target, x->kind);
+        uint8_t *entry = b && link ? translate_entry(b, x->kind) : NULL;
         if (entry) cache_link(x, b, entry);
+        lock_drop(&cache_lock);
     }
-    lock_drop(&cache_lock);
     engine_on_enter(t);
 }
 
@@ -121,11 +138,12 @@ void engine_on_ret_miss(struct tblock *t) {
         engine_on_enter(t);
         return;
     }
-    cache_table_set(TABLE_RET, t->pc, s.host);
+    table_fill(TABLE_RET, t->pc, s.host);
     t->host_pc = (uint64_t)s.cont;
 }
 
 static void on_indirect_miss(struct tblock *t, enum entry_kind kind, uint64_t table) {
+    cache_safepoint(t);
     struct block *b = cache_find(t->pc);
     if (!b || !b->entry[kind]) {
         lock_take(&cache_lock);
@@ -133,7 +151,7 @@ static void on_indirect_miss(struct tblock *t, enum entry_kind kind, uint64_t ta
         if (b) translate_entry(b, kind);
         lock_drop(&cache_lock);
     }
-    if (b && b->entry[kind]) cache_table_set(table, t->pc, b->entry[kind]);
+    if (b && b->entry[kind]) table_fill(table, t->pc, b->entry[kind]);
     engine_on_enter(t);
 }
 
@@ -165,7 +183,6 @@ static void start_tables(void) {
     /* moved out of the runtime's image, without the cost of filling them; or by hand */
     if (SYS(mremap, tables_initial, TABLES_SIZE, TABLES_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, LAYOUT_TABLES) == (long)LAYOUT_TABLES) {
         if (SYS(mprotect, LAYOUT_TABLES, TABLES_SIZE, PROT_READ | PROT_WRITE) != 0) die("no memory for the lookup tables");
-        SYS(madvise, LAYOUT_TABLES, TABLES_SIZE, 23 /* MADV_POPULATE_WRITE: entries scatter, one by one they would all fault */);
         return;
     }
     map_fixed(LAYOUT_TABLES, TABLES_SIZE, PROT_READ | PROT_WRITE);

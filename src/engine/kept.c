@@ -263,7 +263,7 @@ void kept_save(void) {
     lock_take(&cache_lock);
     for (struct region *r = region_first(); r; r = r->next) {
         /* a little growth is not worth the writing */
-        if (!r->is_kept || r->retired || r->tainted || r->n_blocks <= r->kept.blocks + r->kept.blocks / 32) continue;
+        if (!r->is_kept || r->retired || r->tainted || r->n_blocks <= r->kept.blocks + r->kept.blocks / 128 + 4) continue;
         if (disk_has_as_much(r)) continue;
         save_region(r);
         wrote = true;

@@ -2,6 +2,7 @@
  * No path is needed for that, and everything that can fail is checked first: a failed exec must return to the program. */
 #include <linux/fcntl.h>
 
+#include "engine/kept.h"
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
 #include "inproc/str.h"
@@ -200,6 +201,7 @@ static long exec_runtime(struct tblock *t, struct exec *e, gaddr argv, gaddr env
     if (ret == 0) {
         if (e->fd >= 0) SYS(fcntl, e->fd, F_SETFD, 0);
         signals_apply_mask(t->thread);
+        if (!t->thread->process->shares_memory) kept_save();
         ret = SYS(execveat, fd_own(), "", args.v, envp, AT_EMPTY_PATH);
     }
     if (args.v) arena_free_pages(args.v, args.bytes);
