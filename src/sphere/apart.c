@@ -47,8 +47,8 @@ long apart_call(void (*fn)(void *), void *arg, const int *keep, int n) {
                      "ud2\n"
                      "1:"
                      : "=a"(ret)
-                     : "0"(__NR_clone), "D"(CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_VFORK | CLONE_FS), "S"(0l), "d"(0l),
-                       "r"(r10), "r"(r8), [run] "b"(run), [job] "r"(&job), [exit] "i"(__NR_exit)
+                     : "0"(__NR_clone), "D"(CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_VFORK | CLONE_FS), "S"(0l),
+                       "d"(0l), "r"(r10), "r"(r8), [run] "b"(run), [job] "r"(&job), [exit] "i"(__NR_exit)
                      : "rcx", "r11", "memory");
     SYS(rt_sigprocmask, 2, &mask, 0, 8);
     return ret < 0 ? ret : 0;

@@ -282,7 +282,9 @@ static void sync_threads(const struct thread *self) {
         }
 }
 
-#define KNOWN_FLAGS (SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_LOG | SECCOMP_FILTER_FLAG_SPEC_ALLOW | SECCOMP_FILTER_FLAG_TSYNC_ESRCH)
+#define KNOWN_FLAGS                                                                         \
+    (SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_LOG | SECCOMP_FILTER_FLAG_SPEC_ALLOW | \
+     SECCOMP_FILTER_FLAG_TSYNC_ESRCH)
 
 long seccomp_add(struct tblock *t, uint64_t flags, gaddr program) {
     struct thread *th = t->thread;

@@ -48,7 +48,9 @@ static int by_select(int fd) {
 }
 static int by_openat(int fd) { return openat(fd, "x", O_RDONLY) != -1 || errno != EBADF; }
 static int by_fchdir(int fd) { return fchdir(fd) != -1 || errno != EBADF; }
-static int by_linkat(int fd) { return linkat(fd, "", AT_FDCWD, "linked", AT_EMPTY_PATH) != -1 || (errno != EBADF && errno != ENOENT); }
+static int by_linkat(int fd) {
+    return linkat(fd, "", AT_FDCWD, "linked", AT_EMPTY_PATH) != -1 || (errno != EBADF && errno != ENOENT);
+}
 static int by_mmap(int fd) { return mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) != MAP_FAILED || errno != EBADF; }
 static int by_exec(int fd) {
     char *none[] = {NULL};

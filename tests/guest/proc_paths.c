@@ -74,8 +74,8 @@ int main(int argc, char **argv) {
     CHECK(statx(self, "exe", 0, STATX_ALL, &sx) == 0 && sx.stx_ino == b.st_ino);
     CHECK(access("/proc/self/exe", X_OK) == 0 && access("/proc/self/exe/x", F_OK) == -1 && errno == ENOTDIR);
 
-    printf("maps: %d %d %d\n", maps_are_own(openat(proc, "self/maps", O_RDONLY)), maps_are_own(openat(self, "maps", O_RDONLY)),
-           maps_are_own(openat(self, "smaps", O_RDONLY)));
+    printf("maps: %d %d %d\n", maps_are_own(openat(proc, "self/maps", O_RDONLY)),
+           maps_are_own(openat(self, "maps", O_RDONLY)), maps_are_own(openat(self, "smaps", O_RDONLY)));
     int low = open("/dev/null", O_RDONLY);
     close(low);
     int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);

@@ -11,9 +11,14 @@
 #define LOAD(f) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, f))
 #define IS(nr, action) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1), BPF_STMT(BPF_RET | BPF_K, action)
 #define ELSE(action) BPF_STMT(BPF_RET | BPF_K, action)
-#define PROGRAM(...) &(struct sock_fprog){sizeof(struct sock_filter[]){__VA_ARGS__} / sizeof(struct sock_filter), (struct sock_filter[]){__VA_ARGS__}}
+#define PROGRAM(...)                                                                                                   \
+    &(struct sock_fprog) {                                                                                             \
+        sizeof(struct sock_filter[]){__VA_ARGS__} / sizeof(struct sock_filter), (struct sock_filter[]) { __VA_ARGS__ } \
+    }
 
-static long filter(unsigned flags, struct sock_fprog *p) { return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, p); }
+static long filter(unsigned flags, struct sock_fprog *p) {
+    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, p);
+}
 static void privs(void) { prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); }
 
 static const char *self;
@@ -50,7 +55,8 @@ static void sync_threads(void) {
     void *r;
     pthread_barrier_init(&barrier, NULL, 2);
     pthread_create(&t, NULL, waiting, NULL), pthread_barrier_wait(&barrier);
-    CHECK(filter(SECCOMP_FILTER_FLAG_TSYNC, PROGRAM(LOAD(nr), IS(SYS_getppid, SECCOMP_RET_ERRNO | 5), ELSE(SECCOMP_RET_ALLOW))) == 0);
+    CHECK(filter(SECCOMP_FILTER_FLAG_TSYNC,
+                 PROGRAM(LOAD(nr), IS(SYS_getppid, SECCOMP_RET_ERRNO | 5), ELSE(SECCOMP_RET_ALLOW))) == 0);
     pthread_barrier_wait(&barrier), pthread_join(t, &r);
     printf("other thread: %ld\n", (long)r);
     pthread_create(&t, NULL, waiting, (void *)1), pthread_barrier_wait(&barrier);
@@ -107,14 +113,16 @@ static void trap_ignored(void) {
 }
 static void traced(void) {
     privs();
-    filter(0, PROGRAM(LOAD(nr), IS(SYS_getppid, SECCOMP_RET_TRACE), IS(SYS_getpgrp, SECCOMP_RET_LOG), ELSE(SECCOMP_RET_ALLOW)));
+    filter(0, PROGRAM(LOAD(nr), IS(SYS_getppid, SECCOMP_RET_TRACE), IS(SYS_getpgrp, SECCOMP_RET_LOG),
+                      ELSE(SECCOMP_RET_ALLOW)));
     CHECK(syscall(SYS_getppid) == -1 && errno == ENOSYS);
     CHECK(syscall(SYS_getpgrp) == getpgrp());
 }
 static void mdwe(void) {
     if (prctl(65, 1, 0, 0, 0)) return; /* PR_SET_MDWE: Linux 6.3 */
     CHECK(prctl(66, 0, 0, 0, 0) == 1);
-    CHECK(mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED && errno == EACCES);
+    CHECK(mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED &&
+          errno == EACCES);
     char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(mprotect(p, 4096, PROT_READ | PROT_EXEC) == -1 && errno == EACCES);
     p = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -129,8 +137,8 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*f)(void);
-    } rows[] = {{"over exec", over_exec}, {"no exec", no_exec},       {"threads", sync_threads},
-                {"arithmetic", arithmetic}, {"limits", limits},       {"one thread", one_thread},
+    } rows[] = {{"over exec", over_exec},       {"no exec", no_exec}, {"threads", sync_threads},
+                {"arithmetic", arithmetic},     {"limits", limits},   {"one thread", one_thread},
                 {"trap ignored", trap_ignored}, {"traced", traced},   {"write or execute", mdwe}};
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         pid_t pid = fork();

@@ -22,12 +22,12 @@
 struct exec {
     int dirfd, flags; /* as the program gave them */
     gaddr path;
-    int fd;           /* the file; -1: it has to be opened again by name */
-    bool by_fd;       /* name was made from dirfd */
-    bool crowded;     /* the descriptor table is too full for the loader */
-    bool unreadable;  /* may be executed, not read: fd is O_PATH */
-    long ret;         /* what prepare() found */
-    char name[4096];  /* what the new program is told: AT_EXECFN */
+    int fd;          /* the file; -1: it has to be opened again by name */
+    bool by_fd;      /* name was made from dirfd */
+    bool crowded;    /* the descriptor table is too full for the loader */
+    bool unreadable; /* may be executed, not read: fd is O_PATH */
+    long ret;        /* what prepare() found */
+    char name[4096]; /* what the new program is told: AT_EXECFN */
 };
 
 /* ---- opening ---- */
@@ -87,7 +87,9 @@ static long exec_open(struct exec *e) {
     return fd;
 }
 
-static bool dirfd_is_closed(const struct exec *e) { return e->by_fd && (SYS(fcntl, e->dirfd, F_GETFD) & 1 /* FD_CLOEXEC */); }
+static bool dirfd_is_closed(const struct exec *e) {
+    return e->by_fd && (SYS(fcntl, e->dirfd, F_GETFD) & 1 /* FD_CLOEXEC */);
+}
 
 /* An interpreter could not open a script through a descriptor that is closed by then. */
 static bool is_lost_script(const struct exec *e) {
@@ -190,7 +192,8 @@ static void make_options(const struct thread *t, const struct exec *e, char *out
     size_t n = fmt_into(out, cap, "%s,rtfd=%d,mask=%lx", the_runtime.options, fd_own(), t->sigmask);
     if (e->fd >= 0) n += fmt_into(out + n, cap - n, ",execfd=%d", e->fd);
     if (e->crowded) n += fmt_into(out + n, cap - n, ",crowded=1");
-    if (the_runtime.mdwe && !(the_runtime.mdwe & MDWE_NO_INHERIT)) fmt_into(out + n, cap - n, ",mdwe=%u", the_runtime.mdwe);
+    if (the_runtime.mdwe && !(the_runtime.mdwe & MDWE_NO_INHERIT))
+        fmt_into(out + n, cap - n, ",mdwe=%u", the_runtime.mdwe);
 }
 
 static long exec_runtime(struct tblock *t, struct exec *e, gaddr argv, gaddr envp) {

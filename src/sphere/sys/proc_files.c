@@ -28,9 +28,9 @@ static const struct {
     const char *name;
     enum proc_what what;
 } leaves[] = {
-    {"exe", PROC_EXE},         {"maps", PROC_MAPS},         {"smaps", PROC_SMAPS},   {"numa_maps", PROC_NUMA_MAPS},
-    {"status", PROC_STATUS},   {"stat", PROC_STAT},         {"cmdline", PROC_CMDLINE}, {"environ", PROC_ENVIRON},
-    {"auxv", PROC_AUXV},       {"fd", PROC_FOLDER_FD},      {"fdinfo", PROC_FOLDER_FD}, {"map_files", PROC_FOLDER_MAPS},
+    {"exe", PROC_EXE},       {"maps", PROC_MAPS},    {"smaps", PROC_SMAPS},      {"numa_maps", PROC_NUMA_MAPS},
+    {"status", PROC_STATUS}, {"stat", PROC_STAT},    {"cmdline", PROC_CMDLINE},  {"environ", PROC_ENVIRON},
+    {"auxv", PROC_AUXV},     {"fd", PROC_FOLDER_FD}, {"fdinfo", PROC_FOLDER_FD}, {"map_files", PROC_FOLDER_MAPS},
 };
 
 /* A whole string of digits; -1 otherwise. */
@@ -320,7 +320,9 @@ static void print_area(struct text *out, const struct area *a, bool details) {
     bool executable = a->perms[2] == 'x' && !str_starts(a->flags, "ex ");
     for (const char *s = a->flags; executable && *s; s++)
         if (str_starts(s, " ex ")) executable = false;
-    size_t first = str_starts(a->flags, "rd wr ") ? 6 : str_starts(a->flags, "rd ") || str_starts(a->flags, "wr ") ? 3 : 0;
+    size_t first = str_starts(a->flags, "rd wr ")                               ? 6
+                   : str_starts(a->flags, "rd ") || str_starts(a->flags, "wr ") ? 3
+                                                                                : 0;
     put(out, a->flags, first);
     if (executable) put(out, "ex ", 3);
     put_line(out, a->flags + first);
@@ -369,11 +371,11 @@ static void cut(const struct area *from, const struct mapping *m, struct area *t
 struct map_writer {
     struct text *out;
     bool details;
-    size_t next;        /* mapping to look at */
-    struct mapping m;   /* that one */
+    size_t next;      /* mapping to look at */
+    struct mapping m; /* that one */
     bool has_m;
     bool has_held;
-    struct area held;   /* not printed yet: the next one may belong to it */
+    struct area held; /* not printed yet: the next one may belong to it */
     struct mapping held_m;
     struct area piece;
 };
@@ -425,7 +427,7 @@ static void write_own_maps(int from, struct text *out, bool details) {
         struct lines in;
         struct map_writer w;
         struct area kernel;
-    } *s;
+    } * s;
     long at = SYS(mmap, 0, sizeof *s, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (sys_failed(at)) return;
     s = (struct scratch *)at;
@@ -457,7 +459,8 @@ static void write_without_runtime(int from, struct text *out) {
             uint64_t lo = read_hex(&s);
             bool anonymous = !strchr(line, '/') && !strchr(line, '[');
             /* what the kernel placed up there, the runtime uses */
-            hidden = aspace_is_runtime(lo, PAGE_SIZE) || (anonymous && lo >= LAYOUT_THREADS_END && lo < LAYOUT_GUEST_END);
+            hidden =
+                aspace_is_runtime(lo, PAGE_SIZE) || (anonymous && lo >= LAYOUT_THREADS_END && lo < LAYOUT_GUEST_END);
         }
         if (!hidden) put_line(out, line);
     }
@@ -560,7 +563,8 @@ long proc_exe_path(const struct proc_file *f, char *out, size_t cap) {
 
 static bool is_exe(int fd) {
     struct stat st;
-    return SYS(newfstatat, fd, "", &st, AT_EMPTY_PATH) == 0 && st.st_dev == the_runtime.exe_dev && st.st_ino == the_runtime.exe_ino;
+    return SYS(newfstatat, fd, "", &st, AT_EMPTY_PATH) == 0 && st.st_dev == the_runtime.exe_dev &&
+           st.st_ino == the_runtime.exe_ino;
 }
 
 /* Files without a path (deleted, outside of a new root) can still be had through their mapping, by root. */
