@@ -23,13 +23,13 @@ static inline struct kw kw_page(void) {
 }
 
 /* One case: `k` is a page with code and `out` the room on it; the code must still run afterwards. */
-#define KW(name, ...)                                                                              \
-    do {                                                                                           \
-        struct kw k = kw_page();                                                                   \
-        char *out = (char *)k.room;                                                                \
-        int before = failures;                                                                     \
-        (void)out;                                                                                 \
-        __VA_ARGS__                                                                                \
-        CHECK(kw_run(k) == k.value);                                                               \
-        printf("%s: %s\n", name, failures == before ? "ok" : "FAILED");                            \
+#define KW(name, ...)                                                   \
+    do {                                                                \
+        struct kw k = kw_page();                                        \
+        char *out = (char *)k.room;                                     \
+        int before = failures;                                          \
+        (void)out;                                                      \
+        __VA_ARGS__                                                     \
+        CHECK(kw_run(k) == k.value);                                    \
+        printf("%s: %s\n", name, failures == before ? "ok" : "FAILED"); \
     } while (0)

@@ -59,16 +59,18 @@ int main(void) {
         char *stack = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         *tid = 1;
         CHECK(kw_run(k) == k.value);
-        long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID;
+        long flags =
+            CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID;
         long got;
         register int *ctid __asm__("r10") = tid;
         register long tls __asm__("r8") = 0;
         register void *fn __asm__("r12") = k.page;
-        __asm__ volatile("syscall\n test %%eax, %%eax\n jnz 1f\n mov $100, %%ebx\n 2: call *%%r12\n dec %%ebx\n jnz 2b\n"
-                         "xor %%edi, %%edi\n mov $60, %%eax\n syscall\n 1:"
-                         : "=a"(got)
-                         : "a"(SYS_clone), "D"(flags), "S"(stack + 65520), "d"(0), "r"(ctid), "r"(tls), "r"(fn)
-                         : "rcx", "r11", "rbx", "memory");
+        __asm__ volatile(
+            "syscall\n test %%eax, %%eax\n jnz 1f\n mov $100, %%ebx\n 2: call *%%r12\n dec %%ebx\n jnz 2b\n"
+            "xor %%edi, %%edi\n mov $60, %%eax\n syscall\n 1:"
+            : "=a"(got)
+            : "a"(SYS_clone), "D"(flags), "S"(stack + 65520), "d"(0), "r"(ctid), "r"(tls), "r"(fn)
+            : "rcx", "r11", "rbx", "memory");
         CHECK(got > 0);
         struct timespec limit = {5, 0};
         while (*(volatile int *)tid && syscall(SYS_futex, tid, FUTEX_WAIT, 1, &limit, NULL, 0) == 0) {}

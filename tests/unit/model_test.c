@@ -31,7 +31,10 @@ long guest_copy(void *to, const void *from, size_t n) {
 }
 
 uint64_t code_watch_protected = 1;
-static struct { gaddr start; size_t len; } seen[64];
+static struct {
+    gaddr start;
+    size_t len;
+} seen[64];
 static int n_seen, n_anywhere;
 
 void code_watch_before_kernel_write(gaddr start, size_t len) {
@@ -225,7 +228,8 @@ static void test_unknown_is_anywhere(void **state) {
 
 /* Any arguments at all: nothing but ranges come out. */
 static void test_hostile_arguments(void **state) {
-    static const uint64_t odd[] = {0, 1, 8, 0xfff, 0x7ffffffffff8, 0xffff800000000000, UINT64_MAX, UINT64_MAX - 7, 1ull << 63};
+    static const uint64_t odd[] = {
+        0, 1, 8, 0xfff, 0x7ffffffffff8, 0xffff800000000000, UINT64_MAX, UINT64_MAX - 7, 1ull << 63};
     uint64_t seed = 1;
     for (int round = 0; round < 200; round++)
         for (uint64_t nr = 0; nr < MODEL_CALLS; nr++) {
@@ -241,10 +245,12 @@ static void test_hostile_arguments(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_header_is_covered), cmocka_unit_test(test_no_number_twice), cmocka_unit_test(test_rows_are_filled),
-        cmocka_unit_test(test_decisions),         cmocka_unit_test(test_regular),         cmocka_unit_test(test_value_result),
-        cmocka_unit_test(test_vectors),           cmocka_unit_test(test_after_the_call),  cmocka_unit_test(test_irregular),
-        cmocka_unit_test(test_unknown_is_anywhere), cmocka_unit_test(test_hostile_arguments),
+        cmocka_unit_test(test_header_is_covered), cmocka_unit_test(test_no_number_twice),
+        cmocka_unit_test(test_rows_are_filled),   cmocka_unit_test(test_decisions),
+        cmocka_unit_test(test_regular),           cmocka_unit_test(test_value_result),
+        cmocka_unit_test(test_vectors),           cmocka_unit_test(test_after_the_call),
+        cmocka_unit_test(test_irregular),         cmocka_unit_test(test_unknown_is_anywhere),
+        cmocka_unit_test(test_hostile_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

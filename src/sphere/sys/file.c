@@ -3,7 +3,9 @@
 #include "sphere/code_files.h"
 #include "sphere/sys/special.h"
 
-long sys_creat(struct tblock *t, uint64_t a[6]) { return code_files_opened(gate_syscall(__NR_creat, a), 1 /* O_WRONLY */); }
+long sys_creat(struct tblock *t, uint64_t a[6]) {
+    return code_files_opened(gate_syscall(__NR_creat, a), 1 /* O_WRONLY */);
+}
 
 static long wrote(long ret, uint64_t fd, int64_t pos) {
     if (unlikely(code_files_mem_open) && ret > 0) code_files_written((int)fd, pos, (size_t)ret);
@@ -12,6 +14,10 @@ static long wrote(long ret, uint64_t fd, int64_t pos) {
 
 long sys_write(struct tblock *t, uint64_t a[6]) { return wrote(gate_syscall(__NR_write, a), a[0], -1); }
 long sys_writev(struct tblock *t, uint64_t a[6]) { return wrote(gate_syscall(__NR_writev, a), a[0], -1); }
-long sys_pwrite64(struct tblock *t, uint64_t a[6]) { return wrote(gate_syscall(__NR_pwrite64, a), a[0], (int64_t)a[3]); }
+long sys_pwrite64(struct tblock *t, uint64_t a[6]) {
+    return wrote(gate_syscall(__NR_pwrite64, a), a[0], (int64_t)a[3]);
+}
 long sys_pwritev(struct tblock *t, uint64_t a[6]) { return wrote(gate_syscall(__NR_pwritev, a), a[0], (int64_t)a[3]); }
-long sys_pwritev2(struct tblock *t, uint64_t a[6]) { return wrote(gate_syscall(__NR_pwritev2, a), a[0], (int64_t)a[3]); }
+long sys_pwritev2(struct tblock *t, uint64_t a[6]) {
+    return wrote(gate_syscall(__NR_pwritev2, a), a[0], (int64_t)a[3]);
+}

@@ -52,11 +52,24 @@ struct __attribute__((packed)) epoll_event_raw {
 
 /* ---- the table ---- */
 
-enum out_kind { OUT_END, OUT_OBJECT, OUT_COUNTED, OUT_AT_MOST, OUT_BITSET, OUT_VALUE_RESULT, OUT_IOVEC, OUT_MSG, OUT_MSGS, OUT_IRREGULAR, OUT_UNKNOWN };
+enum out_kind {
+    OUT_END,
+    OUT_OBJECT,
+    OUT_COUNTED,
+    OUT_AT_MOST,
+    OUT_BITSET,
+    OUT_VALUE_RESULT,
+    OUT_IOVEC,
+    OUT_MSG,
+    OUT_MSGS,
+    OUT_IRREGULAR,
+    OUT_UNKNOWN
+};
 
-#define IRREGULAR(X)                                                                                                      \
-    X(ioctl) X(mincore) X(madvise) X(getsockopt) X(exit) X(semctl) X(msgrcv) X(fcntl) X(prctl) X(futex) X(keyctl)         \
-    X(clone3) X(futex_waitv) X(futex2) X(futex_requeue) X(getxattrat)
+#define IRREGULAR(X)                                                                                               \
+    X(ioctl)                                                                                                       \
+    X(mincore) X(madvise) X(getsockopt) X(exit) X(semctl) X(msgrcv) X(fcntl) X(prctl) X(futex) X(keyctl) X(clone3) \
+        X(futex_waitv) X(futex2) X(futex_requeue) X(getxattrat)
 #define IRREGULAR_ENUM(name) BY_##name,
 #define IRREGULAR_DECLARE(name) irregular_fn writes_##name;
 #define IRREGULAR_FN(name) [BY_##name] = writes_##name,
@@ -64,19 +77,32 @@ enum { IRREGULAR(IRREGULAR_ENUM) };
 IRREGULAR(IRREGULAR_DECLARE)
 static irregular_fn *const irregular[] = {IRREGULAR(IRREGULAR_FN)};
 
-#define OUT_FIXED(p, type) {OUT_OBJECT, p, 0, sizeof(type)}
-#define OUT_SIZE(p, bytes) {OUT_OBJECT, p, 0, bytes}
-#define OUT_BUF(p, n) {OUT_AT_MOST, p, n, 1}
-#define OUT_UPTO(p, n, type) {OUT_AT_MOST, p, n, sizeof(type)}
-#define OUT_ALL(p, n) {OUT_COUNTED, p, n, 1}
-#define OUT_ARRAY(p, n, type) {OUT_COUNTED, p, n, sizeof(type)}
-#define OUT_BITS(p, n) {OUT_BITSET, p, n, 0}
-#define OUT_PTR_LEN(p, l) {OUT_VALUE_RESULT, p, l, 1}
-#define OUT_IOV(v, n) {OUT_IOVEC, v, n, 0}
-#define OUT_MSGHDR(p) {OUT_MSG, p, 0, 0}
-#define OUT_MMSGHDR(v, n) {OUT_MSGS, v, n, 0}
-#define OUT_BY(function) {OUT_IRREGULAR, 0, 0, BY_##function}
-#define OUT_ANYWHERE {OUT_UNKNOWN, 0, 0, 0}
+#define OUT_FIXED(p, type) \
+    { OUT_OBJECT, p, 0, sizeof(type) }
+#define OUT_SIZE(p, bytes) \
+    { OUT_OBJECT, p, 0, bytes }
+#define OUT_BUF(p, n) \
+    { OUT_AT_MOST, p, n, 1 }
+#define OUT_UPTO(p, n, type) \
+    { OUT_AT_MOST, p, n, sizeof(type) }
+#define OUT_ALL(p, n) \
+    { OUT_COUNTED, p, n, 1 }
+#define OUT_ARRAY(p, n, type) \
+    { OUT_COUNTED, p, n, sizeof(type) }
+#define OUT_BITS(p, n) \
+    { OUT_BITSET, p, n, 0 }
+#define OUT_PTR_LEN(p, l) \
+    { OUT_VALUE_RESULT, p, l, 1 }
+#define OUT_IOV(v, n) \
+    { OUT_IOVEC, v, n, 0 }
+#define OUT_MSGHDR(p) \
+    { OUT_MSG, p, 0, 0 }
+#define OUT_MMSGHDR(v, n) \
+    { OUT_MSGS, v, n, 0 }
+#define OUT_BY(function) \
+    { OUT_IRREGULAR, 0, 0, BY_##function }
+#define OUT_ANYWHERE \
+    { OUT_UNKNOWN, 0, 0, 0 }
 
 #define forward NULL
 #define BLOCKS CALL_BLOCKS
@@ -260,7 +286,9 @@ void writes_semctl(const uint64_t a[6], struct writes *w) {
     }
 }
 
-void writes_msgrcv(const uint64_t a[6], struct writes *w) { writes_range(w, a[1], 8 + result_or(w, MIN(a[2], 1ull << 40))); }
+void writes_msgrcv(const uint64_t a[6], struct writes *w) {
+    writes_range(w, a[1], 8 + result_or(w, MIN(a[2], 1ull << 40)));
+}
 
 void writes_fcntl(const uint64_t a[6], struct writes *w) {
     enum { GETOWNER_UIDS = 17, OFD_GETLK = 36, GETDELEG = 1039, LAST_KNOWN = 1040 };
@@ -278,7 +306,13 @@ void writes_fcntl(const uint64_t a[6], struct writes *w) {
 }
 
 void writes_prctl(const uint64_t a[6], struct writes *w) {
-    enum { GET_AUXV = 0x41555856, GET_SHADOW_STACK = 74, LAST_KNOWN = 80, SET_VMA = 0x53564d41, SET_PTRACER_ = 0x59616d61 };
+    enum {
+        GET_AUXV = 0x41555856,
+        GET_SHADOW_STACK = 74,
+        LAST_KNOWN = 80,
+        SET_VMA = 0x53564d41,
+        SET_PTRACER_ = 0x59616d61
+    };
     switch (a[0]) {
     case PR_GET_PDEATHSIG:
     case PR_GET_UNALIGN:
