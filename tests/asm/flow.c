@@ -195,5 +195,5 @@ int main(int argc, char **argv)
             fflush(stdout);
         }
     }
-    return 0;
+    return fflush(stdout) || ferror(stdout) ? 4 : 0;
 }

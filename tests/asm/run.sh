@@ -15,7 +15,7 @@ dead=; [ "${DEAD:-}" != ignore ] || dead=-d
 shown=${SHOW:-10}  # differences spelled out per program
 deaths=10          # after that many, the rest counts as failed
 "$here/build.sh" "$BUILD" || exit 2
-tmp=$(mktemp -d) || exit 2
+tmp=$(mktemp -d "$asm/run.XXXXXX") || exit 2
 trap 'rm -rf "$tmp"' EXIT
 passed=0 failed=0 most=0
 $TRANSLATE /bin/true || { echo "cannot run /bin/true under: $TRANSLATE"; exit 2; }
