@@ -3,7 +3,7 @@
 # postgres: initdb, server, parallel clients, queries, stop
 pg() { if [ "$(id -u)" = 0 ]; then runuser -u postgres -- env HOME="$PWD" XDG_CACHE_HOME="$PWD/.cache" "$@"; else "$@"; fi; }
 mkdir p; cd p; [ "$(id -u)" = 0 ] && { chown postgres . || skip "no user postgres"; }
-pg $RUN initdb -D data -A trust -U postgres --no-sync --locale=C -E UTF8 >init.log 2>&1; echo "initdb $?"
+pg $RUN initdb -D data -A trust -U postgres --no-sync --locale=C -E UTF8 >init.log 2>&1; r=$?; [ $r = 0 ] || tail -6 init.log >&2; echo "initdb $r"
 port=$(free_port); servers=()
 if [ "$(id -u)" = 0 ]; then setsid runuser -u postgres -- $RUN postgres -D data -p $port -k "$PWD" -c fsync=off -c listen_addresses=127.0.0.1 >server.log 2>&1 </dev/null & else setsid $RUN postgres -D data -p $port -k "$PWD" -c fsync=off -c listen_addresses=127.0.0.1 >server.log 2>&1 </dev/null & fi
 trap 'kill -KILL $(head -1 data/postmaster.pid) 2>/dev/null; end_servers' EXIT; server=$!; servers+=($server); wait_port $port || exit 1
