@@ -57,24 +57,26 @@ static struct watched *add(gaddr page) {
     return w;
 }
 
+/* Protected pages by the low bits of their number: calls look here without the lock. */
+#define NEAR_PAGES 4096
+static uint32_t near_pages[NEAR_PAGES];
+
+static uint32_t *near(gaddr page) { return &near_pages[page / PAGE_SIZE % NEAR_PAGES]; }
+
+static void count(struct watched *w, int by) {
+    __atomic_add_fetch(near(w->page), (uint32_t)by, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&code_watch_protected, (uint64_t)by, __ATOMIC_SEQ_CST);
+    w->is_protected = by > 0;
+}
+
 static void unprotect(struct watched *w) {
     if (!w->is_protected) return;
     const struct mapping *m = aspace_peek(w->page);
     if (m) SYS(mprotect, w->page, PAGE_SIZE, aspace_host_prot((int)m->prot));
-    w->is_protected = 0;
-    code_watch_protected--;
+    count(w, -1);
 }
 
-/* False: the kernel refuses (a sealed mapping, too many mappings). */
-static bool protect(struct watched *w, const struct mapping *m) {
-    if (SYS(mprotect, w->page, PAGE_SIZE, aspace_host_prot((int)m->prot) & ~PROT_WRITE) != 0) return false;
-    w->is_protected = 1;
-    code_watch_protected++;
-    return true;
-}
-
-/* Another thread waits in a call that will write here: protecting the page now would make the call fail. The mprotect came
- * first, so a thread that enters a call unseen by us sees the page protected. */
+/* Another thread waits in a call that will write here. */
 static bool awaited(gaddr page) {
     struct thread *self = thread_self();
     for (struct thread *t = threads_first(); t; t = t->next) {
@@ -86,12 +88,18 @@ static bool awaited(gaddr page) {
     return false;
 }
 
-/* Protects the page if that works and disturbs nobody. */
-static bool watch(struct watched *w, const struct mapping *m) {
+/* False: the kernel refuses (a sealed mapping, too many mappings), or a call under way would fail. Counted first: a thread
+ * that enters a call from now on sees the page counted and waits for cache_lock. One whose in_call had not reached us yet is
+ * seen by the second look, because mprotect interrupts every processor that runs the program. */
+static bool protect(struct watched *w, const struct mapping *m) {
     if (w->is_protected) return true;
-    if (!protect(w, m)) return false;
-    if (!awaited(w->page)) return true;
-    unprotect(w);
+    count(w, 1);
+    if (!awaited(w->page) && SYS(mprotect, w->page, PAGE_SIZE, aspace_host_prot((int)m->prot) & ~PROT_WRITE) == 0) {
+        if (!awaited(w->page)) return true;
+        unprotect(w);
+    } else {
+        count(w, -1);
+    }
     return false;
 }
 
@@ -105,7 +113,7 @@ bool code_watch_code_at(gaddr pc, struct code_range *out) {
     out->end = PAGE_DOWN(pc) + PAGE_SIZE; /* every page is looked at by itself */
     struct watched *w = add(PAGE_DOWN(pc));
     if (unseen || w->flips >= FLIP_LIMIT) w->checked = 1;
-    if (!w->checked && !watch(w, m)) w->checked = 1;
+    if (!w->checked && !protect(w, m)) w->checked = 1;
     out->checked = w->checked;
     return true;
 }
@@ -143,19 +151,27 @@ bool code_watch_write_fault(gaddr addr, gaddr pc) {
     return ours;
 }
 
+static bool may_be_protected(gaddr start, gaddr end) {
+    for (gaddr page = PAGE_DOWN(start); page < end; page += PAGE_SIZE)
+        if (__atomic_load_n(near(page), __ATOMIC_RELAXED)) return true;
+    return false;
+}
+
 void code_watch_before_kernel_write(gaddr start, size_t len) {
     if (!code_watch_protected || !len) return;
     gaddr end = start + len;
     if (end < start) return;
+    bool few = len <= 256 * PAGE_SIZE;
+    if (few && !may_be_protected(start, end)) return;
     lock_take(&cache_lock);
-    if (len > 256 * PAGE_SIZE) {
-        for (uint64_t i = 0; table && i <= mask; i++)
-            if (table[i].is_protected && table[i].page + PAGE_SIZE > start && table[i].page < end) written(&table[i]);
-    } else {
+    if (few) {
         for (gaddr page = PAGE_DOWN(start); page < end; page += PAGE_SIZE) {
             struct watched *w = find(page);
             if (w && w->is_protected) written(w);
         }
+    } else {
+        for (uint64_t i = 0; table && i <= mask; i++)
+            if (table[i].is_protected && table[i].page + PAGE_SIZE > start && table[i].page < end) written(&table[i]);
     }
     lock_drop(&cache_lock);
 }
