@@ -54,11 +54,14 @@ struct block *translate(gaddr pc, enum entry_kind reason);
 uint8_t *translate_entry(struct block *b, enum entry_kind kind);
 /* A piece of code that a return to b's pc may land on, for returns that no translated call made. */
 uint8_t *translate_ret_entry(struct block *b);
-/* One instruction at pc, alone, then back to the dispatcher. */
-uint8_t *translate_single(gaddr pc);
 
 /* fault.c: guest state from an interrupted cache pc. */
-enum fault_where { FAULT_AT_BOUNDARY, FAULT_INSIDE, FAULT_NOT_CACHE };
+enum fault_where {
+    FAULT_AT_BOUNDARY,
+    FAULT_INSIDE,
+    FAULT_NOT_THE_GUESTS, /* an access of ours failed that the program does not make: its instruction has been done */
+    FAULT_NOT_CACHE,
+};
 struct fault_regs {
     uint64_t gpr[16];
     uint64_t host_pc, rflags;

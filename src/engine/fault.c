@@ -38,24 +38,25 @@ enum fault_where fault_to_guest(struct tblock *t, const struct fault_regs *regs)
     case SPILL_RCX: t->gpr[RCX] = t->s0; break;
     case SPILL_CALL: { /* the guest's push is done, the host's failed: the call has happened */
         struct insn in;
-        if (decode_insn(&in, (const uint8_t *)t->pc, INSN_MAX_LEN, t->pc)) t->pc = in.target;
-        break;
+        if (!decode_insn(&in, (const uint8_t *)t->pc, INSN_MAX_LEN, t->pc)) break;
+        t->pc = in.target;
+        return FAULT_NOT_THE_GUESTS;
     }
     case SPILL_CALL_IND: {
         t->gpr[RCX] = t->s0;
         gaddr next = i + 1 < b->n_insns ? b->pc + b->map[i + 1].guest_off : b->end;
         /* the host's push is the last instruction that can fault, right in front of the site */
         struct site s = cache_find_site(next);
-        if (s.host && regs->host_pc + 7 == (uint64_t)s.host) t->pc = t->s1;
-        break;
+        if (!s.host || regs->host_pc + 7 != (uint64_t)s.host) break;
+        t->pc = t->s1;
+        return FAULT_NOT_THE_GUESTS;
     }
     case SPILL_RET:
         t->gpr[RCX] = t->s0;
-        if (off >= RET_PUSH_OFF) {
-            t->pc = *(uint64_t *)t->gpr[RSP];
-            t->gpr[RSP] += 8;
-        }
-        break;
+        if (off < RET_PUSH_OFF) break;
+        t->pc = *(uint64_t *)t->gpr[RSP];
+        t->gpr[RSP] += 8;
+        return FAULT_NOT_THE_GUESTS;
     default: break;
     }
     return FAULT_INSIDE;

@@ -138,12 +138,24 @@ static bool gather(struct build *b, gaddr pc, int limit) {
     return true;
 }
 
+/* Integer instructions between registers cannot fault, except division. Everything else may: memory, x87, vectors. */
+static bool may_fault(const struct insn *in) {
+    static const uint8_t safe[] = {0x01, 0x03, 0x09, 0x0b, 0x11, 0x13, 0x19, 0x1b, 0x21, 0x23, 0x29, 0x2b, 0x31, 0x33, 0x39,
+                                   0x3b, 0x63, 0x83, 0x81, 0x85, 0x84, 0x89, 0x8b, 0x8d, 0xc1, 0xd1, 0xc7, 0x90};
+    if (in->encoding != ENC_LEGACY || in->prefix_len || in->has_mem || in->push_size || in->pop_size) return true;
+    if (in->opcode_off != (in->has_rex ? 1 : 0)) return true; /* two-byte opcodes */
+    if (in->opcode >= 0xb8 && in->opcode <= 0xbf) return false;
+    for (size_t i = 0; i < sizeof safe; i++)
+        if (in->opcode == safe[i]) return false;
+    return true;
+}
+
 static void find_liveness(struct build *b) {
     struct liveness live = {0xffff, FLAGS_ARITH};
     b->live[b->n] = live;
     for (int i = b->n - 1; i >= 0; i--) {
         const struct insn *in = &b->insn[i];
-        if (in->cls != INSN_PLAIN) { /* what the other side needs is unknown */
+        if (in->cls != INSN_PLAIN || may_fault(in)) { /* a handler sees everything; the other side may need it */
             live = (struct liveness){0xffff, FLAGS_ARITH};
         } else {
             live.regs = (uint16_t)((live.regs & ~in->gpr_kill) | in->gpr_read);

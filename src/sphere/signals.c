@@ -104,7 +104,14 @@ static void on_fault(struct thread *t, struct siginfo_raw *info, struct ucontext
     struct fault_regs regs;
     regs_from(&regs, &uc->mc);
     if (info->signo == SIGTRAP_ && info->code != 2 /* TRAP_TRACE */ && cache_contains(pc - 1)) regs.host_pc--;
-    if (fault_to_guest(t->tb, &regs) == FAULT_NOT_CACHE) crash_report(t, info, &uc->mc);
+    enum fault_where where = fault_to_guest(t->tb, &regs);
+    if (where == FAULT_NOT_CACHE) crash_report(t, info, &uc->mc);
+    if (where == FAULT_NOT_THE_GUESTS) { /* on with the guest, from what is in the thread block now */
+        t->tb->pending = 1;
+        leave_to_safepoint(uc);
+        hold_further_signals(uc);
+        return;
+    }
     t->fault_err = uc->mc.err;
     t->fault_trapno = uc->mc.trapno;
     t->fault_cr2 = uc->mc.cr2;
