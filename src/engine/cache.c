@@ -233,9 +233,12 @@ static struct region *low_segment(void) {
     return NULL;
 }
 
+/* Windows that serve the same code are in reach of each other, too. */
+#define REACH 0x38000000ll
+
 static bool reaches(const struct region *r, gaddr pc) {
     int64_t d = (int64_t)(pc - (uint64_t)r->base);
-    return d > -0x60000000ll && d < 0x60000000ll;
+    return d > -REACH && d < REACH;
 }
 
 static struct region *window_at(gaddr at) {
@@ -249,7 +252,7 @@ static struct region *window_at(gaddr at) {
 static struct region *far_region(gaddr pc) {
     for (struct region *r = regions; r; r = r->next)
         if (!r->retired && !r->is_kept && !in_low_window(r) && reaches(r, pc) && region_has_room(r)) return r;
-    for (uint64_t step = 0; step < 0x50000000; step += 0x2000000) {
+    for (uint64_t step = 0; step < REACH - 0x8000000; step += 0x2000000) {
         gaddr above = (pc & ~0x1ffffffull) + 0x4000000 + step, below = (pc & ~0x1ffffffull) - 0x4000000 - step;
         struct region *r = NULL;
         r = window_at(above);
@@ -359,7 +362,7 @@ static void unlink_exit(struct exit *x) {
             break;
         }
     x->to = NULL;
-    emit_set_rel32(x->rel32, x->stub);
+    emit_set_rel32(x->rel32, x->stub_code);
 }
 
 void cache_table_set(uint64_t table, gaddr pc, const void *host) {

@@ -31,14 +31,16 @@ struct kept_head {
 /* How a transfer reaches a block: each way has an entry with its own conventions (translate.c). */
 enum entry_kind { ENTRY_PLAIN, ENTRY_CALL, ENTRY_JMP_IND, ENTRY_CALL_IND, ENTRY_KINDS };
 
+#define EXIT_STUB 23
+
 /* A direct way out of a block. Lives in the region of its block; a stub names it by its offset there. */
 struct exit {
     gaddr target;
     uint8_t *rel32; /* what gets patched */
-    uint8_t *stub;  /* where it points while unlinked */
     struct block *from, *to;
     struct exit *next_in; /* other exits linked to `to` */
     uint8_t kind;         /* ENTRY_PLAIN or ENTRY_CALL */
+    uint8_t stub_code[EXIT_STUB]; /* the stub itself: cold, so not among the blocks */
 };
 
 /* One guest instruction inside a block: host code [host_off, next entry's host_off). */

@@ -205,6 +205,14 @@ void emit_load_stack(struct emitter *e, int reg, int8_t disp) {
     put(e, (uint8_t)disp);
 }
 
+void emit_store_stack(struct emitter *e, int reg, int8_t disp) {
+    put(e, rex(1, reg, 0, 0));
+    put(e, 0x89);
+    put(e, (uint8_t)(0x44 | (reg & 7) << 3));
+    put(e, 0x24);
+    put(e, (uint8_t)disp);
+}
+
 void emit_zero_stack(struct emitter *e, int8_t disp) {
     put(e, REX_W);
     put(e, 0xc7);
@@ -260,6 +268,17 @@ uint8_t *emit_call(struct emitter *e, const void *to) {
     align_rel32(e, 1);
     put(e, 0xe8);
     return put_rel32(e, to);
+}
+
+void emit_jmp_anywhere(struct emitter *e, const void *to) {
+    int64_t d = (const uint8_t *)to - (e->p + 16);
+    if (d > INT32_MIN / 2 && d < INT32_MAX / 2) {
+        emit_jmp(e, to);
+        return;
+    }
+    static const uint8_t jmp_literal[] = {0xff, 0x25, 0, 0, 0, 0}; /* jmp *0(%rip) */
+    emit_bytes(e, jmp_literal, sizeof jmp_literal);
+    emit_bytes(e, &to, sizeof to);
 }
 
 void emit_set_rel32(uint8_t *rel32, const void *to) {
@@ -348,6 +367,13 @@ bool emit_cmp_rip_reg(struct emitter *e, int reg, int size, uint64_t address) {
     int64_t disp = (int64_t)(address - (uint64_t)(e->p + 4));
     put32(e, (uint32_t)disp);
     return disp == (int32_t)disp;
+}
+
+void emit_cmp_reg_mem(struct emitter *e, int reg, int size, int base) {
+    if (size == 2) put(e, 0x66);
+    put(e, rex(size == 8, reg, 0, base));
+    put(e, size == 1 ? 0x38 : 0x39);
+    put(e, (uint8_t)((reg & 7) << 3 | (base & 7)));
 }
 
 bool emit_load_operand(struct emitter *e, const struct insn *in, const uint8_t *bytes, int reg) {

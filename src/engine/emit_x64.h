@@ -37,6 +37,7 @@ void emit_load_reg_reg(struct emitter *e, int reg, int base);          /* mov (b
 void emit_movzx16_reg(struct emitter *e, int to, int from);            /* movzwl */
 void emit_movzx16_stack(struct emitter *e, int to);                    /* movzwl (%rsp),to */
 void emit_load_stack(struct emitter *e, int reg, int8_t disp);         /* mov disp(%rsp),reg */
+void emit_store_stack(struct emitter *e, int reg, int8_t disp);        /* mov reg,disp(%rsp) */
 void emit_zero_stack(struct emitter *e, int8_t disp);                  /* movq $0,disp(%rsp) */
 void emit_push_table(struct emitter *e, uint32_t table, int index);    /* push table(,index,8) */
 void emit_jmp_table(struct emitter *e, uint32_t table, int index);
@@ -51,6 +52,7 @@ void emit_restore_flags_rax(struct emitter *e); /* add $127,%al; sahf */
 uint8_t *emit_jmp(struct emitter *e, const void *to);
 uint8_t *emit_jcc(struct emitter *e, int cc, const void *to);
 uint8_t *emit_call(struct emitter *e, const void *to);
+void emit_jmp_anywhere(struct emitter *e, const void *to); /* not patchable */
 void emit_set_rel32(uint8_t *rel32, const void *to);
 const uint8_t *emit_get_rel32(const uint8_t *rel32);
 
@@ -72,6 +74,8 @@ bool emit_load_operand(struct emitter *e, const struct insn *in, const uint8_t *
 bool emit_lea_operand(struct emitter *e, const struct insn *in, const uint8_t *bytes, int reg);
 /* cmp reg,address(%rip), `size` bytes of them; false: out of reach. */
 bool emit_cmp_rip_reg(struct emitter *e, int reg, int size, uint64_t address);
+/* cmp reg,(base), `size` bytes; base is no rsp, rbp, r12, r13. */
+void emit_cmp_reg_mem(struct emitter *e, int reg, int size, int base);
 /* The instruction without its gs prefix byte. */
 void emit_copy_without_gs(struct emitter *e, const struct insn *in, const uint8_t *bytes);
 

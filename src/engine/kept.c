@@ -151,7 +151,7 @@ static void seclude(const struct copy *c) {
             if (!x->to || stays_inside(r, x)) continue;
             struct exit *xc = in_copy(c, x);
             xc->to = NULL;
-            *(int32_t *)in_copy(c, x->rel32) = (int32_t)(x->stub - (x->rel32 + 4));
+            *(int32_t *)in_copy(c, x->rel32) = (int32_t)(x->stub_code - (x->rel32 + 4));
         }
         struct exit **tail = &bc->incoming;
         for (struct exit *x = b->incoming; x; x = x->next_in) {

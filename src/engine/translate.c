@@ -212,7 +212,7 @@ static void emit_site(struct emitter *e, const struct region *r, gaddr k, bool r
     uint8_t *ok = emit_jrcxz(e);
     emit_jmp(e, r->tramp_ret_fail);
     emit_land_short(e, ok);
-    emit_zero_stack(e, -16);
+    emit_store_stack(e, RCX, -16); /* it is 0 */
     if (rcx_live) emit_load_tb(e, RCX, TB_S0);
 }
 
@@ -446,7 +446,14 @@ static void emit_check(struct build *b, gaddr pc) {
         uint64_t want = 0;
         memcpy(&want, b->bytes + at, size);
         emit_mov_reg_imm(e, RCX, want);
-        if (!emit_cmp_rip_reg(e, RCX, (int)size, pc + at)) e->full = true;
+        uint8_t *start = e->p;
+        if (!emit_cmp_rip_reg(e, RCX, (int)size, pc + at)) { /* no window was free near the code */
+            e->p = start;
+            emit_store_tb(e, RDX, TB_S1);
+            emit_mov_reg_imm(e, RDX, pc + at);
+            emit_cmp_reg_mem(e, RCX, (int)size, RDX);
+            emit_load_tb(e, RDX, TB_S1);
+        }
         fail[n_fail++] = emit_jcc(e, 5 /* ne */, NULL);
         at += size;
     }
@@ -476,12 +483,13 @@ static bool finish_exits(struct build *b, struct block *blk) {
             emit_set_rel32(p->rel32, inside);
             continue;
         }
-        uint8_t *stub = b->e.p;
-        emit_store_tb_imm32(&b->e, TB_EXIT_INDEX, (uint32_t)((uint8_t *)x - b->r->base));
-        emit_jmp(&b->e, b->r->tramp_exit);
-        if (b->e.full) return false;
-        emit_set_rel32(p->rel32, stub);
-        *x++ = (struct exit){.target = p->target, .rel32 = p->rel32, .stub = stub, .from = blk, .kind = (uint8_t)p->kind};
+        *x = (struct exit){.target = p->target, .rel32 = p->rel32, .from = blk, .kind = (uint8_t)p->kind};
+        struct emitter stub = {x->stub_code, x->stub_code + sizeof x->stub_code, false};
+        emit_store_tb_imm32(&stub, TB_EXIT_INDEX, (uint32_t)((uint8_t *)x - b->r->base));
+        emit_jmp(&stub, b->r->tramp_exit);
+        CHECK(!stub.full);
+        emit_set_rel32(p->rel32, x->stub_code);
+        x++;
     }
     blk->n_exits = (uint16_t)(x - blk->exits);
     for (int i = 0; i < b->n_literals; i++) {
@@ -592,7 +600,7 @@ uint8_t *translate_entry(struct block *b, enum entry_kind kind) {
     struct emitter e = {r->code_next, r->meta_next, false};
     uint8_t *at = e.p;
     emit_entry(&e, r, b->pc, kind, b->pushes_first, b->rcx_live);
-    emit_jmp(&e, b->host);
+    emit_jmp_anywhere(&e, b->host);
     r->code_next = e.p;
     b->entry[kind] = at;
     return at;
@@ -605,7 +613,7 @@ uint8_t *translate_ret_entry(struct block *b) {
     uint8_t *at = e.p;
     emit_site(&e, r, b->pc, b->rcx_live);
     uint8_t *cont = e.p;
-    emit_jmp(&e, b->host);
+    emit_jmp_anywhere(&e, b->host);
     r->code_next = e.p;
     cache_add_site(b->pc, (struct site){at, cont});
     return at;

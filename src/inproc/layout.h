@@ -6,12 +6,12 @@
  * window near it and longer sequences. Reasons and alternatives: docs/architecture.md.
  *
  *   00400000-0fffffff  non-PIE programs at their own addresses
- *   10000000-23ffffff  libraries, PIE programs, vDSO: a slot derived from the file's identity
- *   24000000-4bffffff  kept translations: two bytes for each byte of the library area
- *   4c000000-4c17ffff  lookup tables for returns, indirect jumps, indirect calls
- *   4c400000-4fffffff  kept translations of non-PIE programs
- *   50000000-57ffffff  code cache for everything else
- *   58000000-7effffff  MAP_32BIT
+ *   10000000-1fffffff  libraries, PIE programs, vDSO: a slot derived from the file's identity
+ *   20000000-3fffffff  kept translations: two bytes for each byte of the library area
+ *   40000000-4017ffff  lookup tables for returns, indirect jumps, indirect calls
+ *   40400000-43ffffff  kept translations of non-PIE programs
+ *   44000000-4bffffff  code cache for everything else
+ *   4c000000-7effffff  MAP_32BIT; some programs want fixed places here (SBCL 50000000, Valgrind 58000000)
  *   1_00000000-        brk
  *   7e80_00000000-7ed0_00000000  the program's mmap area, from the top down
  *   7ef0_00000000-7eff_00000000  the runtime */
@@ -25,15 +25,15 @@
 #endif
 
 #define LAYOUT_LIB_BASE UL(0x10000000)
-#define LAYOUT_LIB_END UL(0x24000000)
-#define LAYOUT_KEPT_BASE UL(0x24000000)
+#define LAYOUT_LIB_END UL(0x20000000)
+#define LAYOUT_KEPT_BASE UL(0x20000000)
 #define LAYOUT_KEPT_SCALE 2
-#define LAYOUT_TABLES UL(0x4c000000)
-#define LAYOUT_KEPT_LOW UL(0x4c400000)
-#define LAYOUT_KEPT_LOW_END UL(0x50000000)
-#define LAYOUT_CACHE UL(0x50000000)
-#define LAYOUT_CACHE_END UL(0x58000000)
-#define LAYOUT_LOW_MMAP UL(0x58000000)
+#define LAYOUT_TABLES UL(0x40000000)
+#define LAYOUT_KEPT_LOW UL(0x40400000)
+#define LAYOUT_KEPT_LOW_END UL(0x44000000)
+#define LAYOUT_CACHE UL(0x44000000)
+#define LAYOUT_CACHE_END UL(0x4c000000)
+#define LAYOUT_LOW_MMAP UL(0x4c000000)
 #define LAYOUT_LOW_MMAP_END UL(0x7f000000)
 #define LAYOUT_BRK UL(0x100000000)
 #define LAYOUT_MMAP_BASE UL(0x7e8000000000)

@@ -1,5 +1,6 @@
 /* execve: the runtime executes itself again, with the program's file open and its arguments behind its own.
  * No path is needed for that, and everything that can fail is checked first: a failed exec must return to the program. */
+#include <asm/stat.h>
 #include <linux/fcntl.h>
 
 #include "engine/kept.h"
@@ -177,9 +178,15 @@ static long make_vector(struct tblock *t, const struct exec *e, const char *opti
 
 /* ---- execution ---- */
 
-/* A file that we cannot read is left to the kernel. Nothing of ours goes along. */
+/* `reprise run` inside of `reprise run`: two runtimes cannot share an address space, and the inner one does the same work. */
+static bool is_own_runtime(int fd) {
+    struct stat own, its;
+    return SYS(newfstatat, fd_own(), "", &own, AT_EMPTY_PATH) == 0 && SYS(newfstatat, fd, "", &its, AT_EMPTY_PATH) == 0 &&
+           own.st_dev == its.st_dev && own.st_ino == its.st_ino;
+}
+
+/* Left to the kernel. Nothing of ours goes along. */
 static long exec_natively(struct tblock *t, const struct exec *e, gaddr argv, gaddr envp) {
-    say("%s: cannot be read, runs outside of Reprise", e->name);
     SYS(fcntl, fd_own(), F_SETFD, 1);
     uint64_t mask = t->thread->sigmask;
     SYS(rt_sigprocmask, 2, &mask, 0, 8);
@@ -216,7 +223,9 @@ static long do_exec(struct tblock *t, int dirfd, gaddr path, gaddr argv, gaddr e
     long ret = prepare(&e);
     if (ret == -EMFILE) ret = prepare_crowded(&e);
     if (ret < 0) return ret;
-    ret = e.unreadable ? exec_natively(t, &e, argv, envp) : exec_runtime(t, &e, argv, envp);
+    if (e.unreadable) say("%s: cannot be read, runs outside of Reprise", e.name);
+    bool natively = e.unreadable || (e.fd >= 0 && is_own_runtime(e.fd));
+    ret = natively ? exec_natively(t, &e, argv, envp) : exec_runtime(t, &e, argv, envp);
     let_go(&e);
     return ret;
 }
