@@ -10,21 +10,63 @@
 #include "inproc/sys.h"
 
 #define SEGMENT_SIZE (4ul << 20)
-#define SEGMENT_SLOTS ((LAYOUT_CACHE_END - LAYOUT_CACHE) / SEGMENT_SIZE)
-#define SEGMENT_CAP 8 /* live segments before the oldest is evicted */
+#define SEGMENT_LEAST (64ul << 10)
+#define SEGMENT_CAP 8 /* live segments, of low and of far code each, before the oldest is evicted */
+#define SLOTS_PER_LIVE 4 /* for each of them: places in the low window, most of which wait to be let go of */
 #define BLOCK_ROOM (48 * 1024) /* the most that one block with its records can take */
 #define KEPT_SLOT_SHIFT 18
 #define KEPT_MAP_START 1024 /* entries of a fresh kept region's map */
+#define MAP_PER_BLOCK 32 /* the most map entries that one block can take */
 
 struct lock cache_lock;
 struct cache_stats cache_stats;
 
 static struct region *regions; /* all, newest first */
 static struct region *current; /* where low code goes now */
+static uint64_t segment_size = SEGMENT_SIZE;
+static bool checks_itself; /* a tiny cache is for testing: verify what eviction leaves behind */
 static uint64_t epoch = 1;
+static bool full;        /* the last request for room failed */
+static bool backlog;     /* evicted regions pile up, because threads do not let go of them */
 static struct map *the_map; /* of everything that no kept region holds */
 static struct region *kept_slots[(LAYOUT_LIB_END - LAYOUT_LIB_BASE) >> KEPT_SLOT_SHIFT];
 static struct region *kept_low;
+
+_Static_assert((LAYOUT_CACHE_END - LAYOUT_CACHE) / SEGMENT_SIZE == SEGMENT_CAP * SLOTS_PER_LIVE, "the low window");
+
+/* Where regions are, for those who hold no lock: a region may go away while somebody walks the list. */
+#define MAX_SPANS 4096
+static struct span {
+    uint64_t base, end; /* end 0: free */
+} spans[MAX_SPANS];
+static size_t n_spans;
+
+static bool span_add(uint64_t base, uint64_t end) {
+    size_t i = 0;
+    while (i < n_spans && spans[i].end) i++;
+    if (i == MAX_SPANS) return false;
+    spans[i].base = base;
+    __atomic_store_n(&spans[i].end, end, __ATOMIC_RELEASE);
+    if (i == n_spans) __atomic_store_n(&n_spans, i + 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+static void span_remove(uint64_t base) {
+    for (size_t i = 0; i < n_spans; i++)
+        if (spans[i].base == base) __atomic_store_n(&spans[i].end, 0, __ATOMIC_SEQ_CST);
+}
+
+/* The region at host_pc. Only what the caller executes, or holds by its epoch, may be looked into. */
+static struct region *region_at(uint64_t host_pc) {
+    size_t n = __atomic_load_n(&n_spans, __ATOMIC_ACQUIRE);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t end = __atomic_load_n(&spans[i].end, __ATOMIC_ACQUIRE);
+        uint64_t base = __atomic_load_n(&spans[i].base, __ATOMIC_ACQUIRE);
+        if (host_pc >= base && host_pc < end && __atomic_load_n(&spans[i].end, __ATOMIC_ACQUIRE) == end)
+            return (struct region *)base;
+    }
+    return NULL;
+}
 
 struct region *region_first(void) { return regions; }
 bool region_holds(const struct region *r, const void *p) { return (const uint8_t *)p >= r->base && (const uint8_t *)p < r->end; }
@@ -57,6 +99,21 @@ static uint64_t lookup(gaddr a, enum key_kind kind) {
     return v ? v : map_get(__atomic_load_n(&the_map, __ATOMIC_ACQUIRE), key_of(a, kind));
 }
 
+/* Maps that were outgrown: readers may still be in them. */
+static struct {
+    struct map *map;
+    size_t bytes;
+    uint64_t epoch;
+} old_maps[64];
+static size_t n_old_maps;
+
+static void leave_map(struct map *m) {
+    if (n_old_maps == ARRAY_LEN(old_maps)) return; /* nobody lets go: it stays for good */
+    old_maps[n_old_maps].map = m;
+    old_maps[n_old_maps].bytes = map_bytes(m->mask + 1);
+    old_maps[n_old_maps++].epoch = __atomic_add_fetch(&epoch, 1, __ATOMIC_SEQ_CST);
+}
+
 static struct map *grown_copy(struct region *r, const struct map *old) {
     uint64_t entries = map_grown(old);
     struct map *m = r ? cache_meta(r, map_bytes(entries)) : arena_pages(map_bytes(entries));
@@ -64,16 +121,17 @@ static struct map *grown_copy(struct region *r, const struct map *old) {
     if (r) memset(m, 0, map_bytes(entries));
     map_init(m, entries);
     map_copy(m, old);
-    return m; /* the old one stays for readers that are in it */
+    return m;
 }
 
 /* r: the kept region whose map it goes into; NULL: the common one. False: the kept region has no room for a larger map. */
 static bool record(struct region *r, gaddr a, enum key_kind kind, uint64_t value) {
     struct map **m = r ? &r->map : &the_map;
     if (map_put(*m, key_of(a, kind), value)) return true;
-    struct map *larger = grown_copy(r, *m);
+    struct map *old = *m, *larger = grown_copy(r, old);
     if (!larger) return false;
     __atomic_store_n(m, larger, __ATOMIC_RELEASE);
+    if (!r) leave_map(old); /* a kept region's stays where it is */
     return map_put(*m, key_of(a, kind), value);
 }
 
@@ -95,6 +153,7 @@ static struct region *kept_home(gaddr pc, const void *thing) {
 }
 
 void cache_add_site(gaddr pc, struct site s) {
+    if (cache_find_site(pc).host) cache_table_set(TABLE_RET, pc, (void *)STUB_RET); /* no way to one that is found no more */
     record(kept_home(pc, s.host), pc, KEY_SITE, (uint64_t)s.host | (uint64_t)(s.cont - s.host) << 56);
 }
 
@@ -117,9 +176,11 @@ static uint8_t *make_trampoline(struct emitter *e, struct region *r, int fn) {
     return at;
 }
 
-void region_list_add(struct region *r) {
+bool region_list_add(struct region *r) {
+    if (!span_add((uint64_t)r->base, (uint64_t)r->end)) return false;
     r->next = regions;
-    __atomic_store_n(&regions, r, __ATOMIC_RELEASE);
+    regions = r;
+    return true;
 }
 
 struct region *region_make(uint64_t base, size_t size, bool is_kept) {
@@ -143,11 +204,17 @@ struct region *region_make(uint64_t base, size_t size, bool is_kept) {
     r->tramp_jmp_fail = make_trampoline(&e, r, TB_FN_JMP_MISS);
     r->tramp_call_fail = make_trampoline(&e, r, TB_FN_CALL_FAIL);
     r->code_next = e.p;
-    region_list_add(r);
-    return r;
+    if (region_list_add(r)) return r;
+    SYS(munmap, base, size);
+    return NULL;
 }
 
-static bool region_has_room(const struct region *r) { return r->meta_next - r->code_next >= BLOCK_ROOM; }
+/* A kept region must have room for a larger map, too, before its own is full. */
+static bool region_has_room(const struct region *r) {
+    size_t need = BLOCK_ROOM;
+    if (r->is_kept && (r->map->used + MAP_PER_BLOCK) * 4 >= r->map->mask * 3) need += map_bytes((r->map->mask + 1) * 2);
+    return (size_t)(r->meta_next - r->code_next) >= need;
+}
 
 static void unlink_exit(struct exit *x);
 static void tables_forget(gaddr pc);
@@ -155,6 +222,8 @@ static void tables_forget(gaddr pc);
 static bool in_low_window(const struct region *r) {
     return (uint64_t)r->base >= LAYOUT_CACHE && (uint64_t)r->base < LAYOUT_CACHE_END;
 }
+
+static bool is_far(const struct region *r) { return !r->is_kept && !in_low_window(r); }
 
 static void region_unmap(struct region *r) {
     for (struct region **p = &regions; *p; p = &(*p)->next)
@@ -164,16 +233,31 @@ static void region_unmap(struct region *r) {
         }
     gaddr base = (gaddr)r->base;
     size_t size = (size_t)(r->end - r->base);
-    bool low = in_low_window(r), kept = r->is_kept;
+    bool far = is_far(r);
+    span_remove(base);
     SYS(munmap, base, size);
-    if (!low && !kept) engine_host.unclaim(base, size);
+    if (far) engine_host.unclaim(base, size);
 }
 
-static void reclaim_retired(void) {
+void cache_reclaim(void) {
     uint64_t oldest = engine_host.oldest_epoch();
+    int waiting = 0;
     for (struct region *r = regions, *next; r; r = next) {
         next = r->next;
-        if (r->retired && r->retired_epoch <= oldest) region_unmap(r);
+        if (!r->retired) continue;
+        if (r->retired_epoch <= oldest)
+            region_unmap(r);
+        else
+            waiting++;
+    }
+    backlog = waiting >= SEGMENT_CAP;
+    for (size_t i = 0; i < n_old_maps;) {
+        if (old_maps[i].epoch > oldest) {
+            i++;
+            continue;
+        }
+        arena_free_pages(old_maps[i].map, old_maps[i].bytes);
+        old_maps[i] = old_maps[--n_old_maps];
     }
 }
 
@@ -205,29 +289,45 @@ static void forget_strays(struct region *r) {
     forget_sites(r, the_map);
 }
 
+/* Nothing that is found may lead into r any more. */
+static void check_forgotten(const struct region *r) {
+    for (const uint64_t *slot = (uint64_t *)LAYOUT_TABLES; slot < (uint64_t *)(LAYOUT_TABLES + TABLES_SIZE); slot++)
+        CHECK(!region_holds(r, (void *)*slot));
+    for (uint64_t i = 0; i <= the_map->mask; i++)
+        CHECK(!region_holds(r, (void *)(the_map->slots[i].value & ((1ull << 56) - 1))));
+    for (const struct region *o = regions; o; o = o->next)
+        for (const struct block *b = o->blocks; o != r && b; b = b->next_in_region)
+            for (int i = 0; i < b->n_exits; i++) CHECK(!region_holds(r, emit_get_rel32(b->exits[i].rel32)));
+}
+
 static void region_retire(struct region *r) {
     for (struct block *b = r->blocks; b; b = b->next_in_region) cache_invalidate(b);
     forget_strays(r);
     r->retired = true;
     r->retired_epoch = __atomic_add_fetch(&epoch, 1, __ATOMIC_SEQ_CST);
     cache_stats.evictions++;
+    if (unlikely(checks_itself)) check_forgotten(r);
 }
 
-/* A new segment in the low window; evicts the oldest one when there are too many. */
-static struct region *low_segment(void) {
+/* Makes way for one more segment of low or far code: evicts the oldest one when there are too many. */
+static void evict_if_many(bool far) {
     struct region *oldest = NULL;
     int live = 0;
     for (struct region *r = regions; r; r = r->next)
-        if (!r->retired && in_low_window(r)) {
+        if (!r->retired && (far ? is_far(r) : in_low_window(r))) {
             live++;
             oldest = r;
         }
     if (live >= SEGMENT_CAP) region_retire(oldest);
-    reclaim_retired();
+    cache_reclaim();
+}
+
+static struct region *low_segment(void) {
     static uint64_t next_slot;
-    for (uint64_t i = 0; i < SEGMENT_SLOTS; i++) {
-        uint64_t base = LAYOUT_CACHE + (next_slot++ % SEGMENT_SLOTS) * SEGMENT_SIZE;
-        struct region *r = region_make(base, SEGMENT_SIZE, false);
+    evict_if_many(false);
+    for (uint64_t i = 0; i < SEGMENT_CAP * SLOTS_PER_LIVE; i++) {
+        uint64_t base = LAYOUT_CACHE + (next_slot++ % (SEGMENT_CAP * SLOTS_PER_LIVE)) * segment_size;
+        struct region *r = region_make(base, segment_size, false);
         if (r) return r;
     }
     return NULL;
@@ -242,16 +342,18 @@ static bool reaches(const struct region *r, gaddr pc) {
 }
 
 static struct region *window_at(gaddr at) {
-    if (!engine_host.claim(at, SEGMENT_SIZE)) return NULL;
-    struct region *r = region_make(at, SEGMENT_SIZE, false);
-    if (!r) engine_host.unclaim(at, SEGMENT_SIZE);
+    if (!engine_host.claim(at, segment_size)) return NULL;
+    struct region *r = region_make(at, segment_size, false);
+    if (!r) engine_host.unclaim(at, segment_size);
     return r;
 }
 
 /* Code far from the low window: a window of its own near by, wherever the address space has a hole. */
 static struct region *far_region(gaddr pc) {
     for (struct region *r = regions; r; r = r->next)
-        if (!r->retired && !r->is_kept && !in_low_window(r) && reaches(r, pc) && region_has_room(r)) return r;
+        if (!r->retired && is_far(r) && reaches(r, pc) && region_has_room(r)) return r;
+    evict_if_many(true);
+    if (backlog) return NULL;
     for (uint64_t step = 0; step < REACH - 0x8000000; step += 0x2000000) {
         gaddr above = (pc & ~0x1ffffffull) + 0x4000000 + step, below = (pc & ~0x1ffffffull) - 0x4000000 - step;
         struct region *r = NULL;
@@ -265,12 +367,39 @@ static struct region *far_region(gaddr pc) {
 struct region *cache_region_for(gaddr pc) {
     struct region *kept = cache_kept_region(pc);
     if (kept && pc >= kept->kept.file.text_start && pc < kept->kept.file.text_end && region_has_room(kept)) return kept;
-    if (pc >= 0x80000000ul) {
-        struct region *r = far_region(pc);
-        if (r) return r;
-    }
+    struct region *r = pc >= 0x80000000ul ? far_region(pc) : NULL;
+    full = !r && pc >= 0x80000000ul && backlog;
+    if (r || full) return r;
     if (!current || current->retired || !region_has_room(current)) current = low_segment();
+    full = !current;
     return current;
+}
+
+bool cache_is_full(void) {
+    bool was = full;
+    full = false;
+    return was;
+}
+
+void cache_hurry(void) {
+    if (backlog) engine_host.hurry(__atomic_load_n(&epoch, __ATOMIC_SEQ_CST));
+}
+
+#define FIRST_NAP_NS 20000
+#define LONGEST_NAP_NS 5000000
+
+void cache_wait_for_room(struct tblock *t) {
+    cache_idle(t);
+    uint64_t want = __atomic_load_n(&epoch, __ATOMIC_SEQ_CST);
+    int64_t nap[2] = {0, FIRST_NAP_NS};
+    while (engine_host.oldest_epoch() < want) {
+        engine_host.hurry(want);
+        SYS(nanosleep, nap, 0);
+        nap[1] = MIN(nap[1] * 2, LONGEST_NAP_NS);
+    }
+    lock_take(&cache_lock);
+    cache_reclaim();
+    lock_drop(&cache_lock);
 }
 
 void *cache_meta(struct region *r, size_t bytes) {
@@ -327,21 +456,15 @@ void cache_commit(struct region *r, struct block *b, uint8_t *code_end) {
     cache_stats.code_bytes += b->host_len;
 }
 
-bool cache_contains(uint64_t host_pc) {
-    for (struct region *r = __atomic_load_n(&regions, __ATOMIC_ACQUIRE); r; r = r->next)
-        if (host_pc >= (uint64_t)r->base && host_pc < (uint64_t)r->end) return true;
-    return false;
-}
+bool cache_contains(uint64_t host_pc) { return region_at(host_pc) != NULL; }
 
 struct block *cache_block_at(uint64_t host_pc) {
-    for (struct region *r = __atomic_load_n(&regions, __ATOMIC_ACQUIRE); r; r = r->next) {
-        if (host_pc < (uint64_t)r->base || host_pc >= (uint64_t)r->end) continue;
-        uint32_t off = r->granules[(host_pc - (uint64_t)r->base) / GRANULE];
-        struct block *b = off ? (struct block *)(r->base + off) : NULL;
-        while (b && host_pc < (uint64_t)b->host) b = b->next_in_region;
-        return b && host_pc < (uint64_t)b->host + b->host_len ? b : NULL;
-    }
-    return NULL;
+    struct region *r = region_at(host_pc);
+    if (!r) return NULL;
+    uint32_t off = r->granules[(host_pc - (uint64_t)r->base) / GRANULE];
+    struct block *b = off ? (struct block *)(r->base + off) : NULL;
+    while (b && host_pc < (uint64_t)b->host) b = b->next_in_region;
+    return b && host_pc < (uint64_t)b->host + b->host_len ? b : NULL;
 }
 
 void cache_link(struct exit *x, struct block *to, uint8_t *entry) {
@@ -373,7 +496,16 @@ void cache_table_set(uint64_t table, gaddr pc, const void *host) {
 static void tables_forget(gaddr pc) {
     static const uint64_t table[] = {TABLE_RET, TABLE_JMP, TABLE_CALL};
     static const uint64_t stub[] = {STUB_RET, STUB_JMP, STUB_CALL};
-    for (int i = 0; i < 3; i++) cache_table_set(table[i], pc, (void *)stub[i]);
+    for (int i = 0; i < 3; i++)
+        if (((uint64_t *)table[i])[pc & 0xffff] != stub[i]) cache_table_set(table[i], pc, (void *)stub[i]);
+}
+
+/* The landing of returns to pc, if it is in block b or leads to it: those outside of any block were made for the block at pc. */
+static void forget_site(const struct block *b, gaddr pc) {
+    uint8_t *host = cache_find_site(pc).host;
+    if (!host) return;
+    bool inside = host >= b->host && host < b->host + b->host_len;
+    if (inside || (pc == b->pc && !cache_block_at((uint64_t)host))) record(kept_home(pc, host), pc, KEY_SITE, 0);
 }
 
 void cache_invalidate(struct block *b) {
@@ -382,14 +514,13 @@ void cache_invalidate(struct block *b) {
     struct region *r = kept_of(b);
     if (r) r->tainted = true;
     if (cache_find(b->pc) == b) record(r, b->pc, KEY_BLOCK, 0);
+    forget_site(b, b->pc);
     tables_forget(b->pc);
     for (int i = 0; i < b->n_insns; i++) {
         gaddr pc = b->pc + b->map[i].guest_off;
         gaddr next = i + 1 < b->n_insns ? b->pc + b->map[i + 1].guest_off : b->end;
-        if (cache_find_call(pc) == b) {
-            record(r, pc, KEY_CALL, 0);
-            record(r, next, KEY_SITE, 0);
-        }
+        if (cache_find_call(pc) == b) record(r, pc, KEY_CALL, 0);
+        forget_site(b, next);
         tables_forget(next);
     }
     while (b->incoming) unlink_exit(b->incoming);
@@ -439,7 +570,18 @@ size_t cache_invalidate_range(gaddr lo, gaddr hi) {
     return n;
 }
 
-void cache_safepoint(struct tblock *t) { t->epoch = __atomic_load_n(&epoch, __ATOMIC_RELAXED); }
+void cache_safepoint(struct tblock *t) {
+    uint64_t now = __atomic_load_n(&epoch, __ATOMIC_ACQUIRE);
+    if (t->epoch == EPOCH_IDLE)
+        __atomic_store_n(&t->epoch, now, __ATOMIC_SEQ_CST); /* whoever reclaims must see it before we look anything up */
+    else
+        __atomic_store_n(&t->epoch, now, __ATOMIC_RELEASE);
+}
+
+void cache_set_size(size_t bytes) {
+    segment_size = MIN(MAX(bytes / SEGMENT_CAP, SEGMENT_LEAST), SEGMENT_SIZE) & PAGE_MASK;
+    checks_itself = segment_size < SEGMENT_SIZE;
+}
 
 void cache_start(void) {
     the_map = arena_pages(map_bytes(1 << 10));

@@ -127,7 +127,7 @@ struct region *cache_kept_region(gaddr pc);
 void cache_set_kept_region(gaddr base, size_t span, struct region *r);
 /* A fresh region, in the list. NULL: the addresses are taken. */
 struct region *region_make(uint64_t base, size_t size, bool is_kept);
-void region_list_add(struct region *r);
+bool region_list_add(struct region *r); /* false: too many */
 /* The first region; they are linked by ->next. */
 struct region *region_first(void);
 
@@ -142,8 +142,22 @@ size_t cache_invalidate_range(gaddr lo, gaddr hi);
 
 void cache_table_set(uint64_t table, gaddr pc, const void *host);
 
-/* Threads announce that they hold no address of the cache (they are at a safepoint). */
+/* Threads announce that they hold no address of the cache (they are at a safepoint)... */
 void cache_safepoint(struct tblock *t);
+/* ... and that they will hold none until the next cache_safepoint: a call may take long. */
+#define EPOCH_IDLE UINT64_MAX
+static inline void cache_idle(struct tblock *t) { __atomic_store_n(&t->epoch, EPOCH_IDLE, __ATOMIC_RELEASE); }
+
+/* Lets go of evicted regions that no thread can be in. Caller holds cache_lock. */
+void cache_reclaim(void);
+/* Whether cache_region_for has failed since the last question: evicted regions are still held. Caller holds cache_lock. */
+bool cache_is_full(void);
+/* Waits until every thread has passed a safepoint. The caller holds no lock and no address of the cache. */
+void cache_wait_for_room(struct tblock *t);
+/* Asks threads for a safepoint if evicted regions pile up. */
+void cache_hurry(void);
+/* For tests: a small cache, whose evictions are verified. */
+void cache_set_size(size_t bytes);
 
 struct cache_stats {
     uint64_t blocks, insns, code_bytes, invalidated, evictions;

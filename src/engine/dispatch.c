@@ -39,9 +39,24 @@ static bool worth_a_page(uint8_t *heat) {
     return false;
 }
 
-static void table_fill(uint64_t table, gaddr pc, const uint8_t *host) {
-    uint64_t page = (table - LAYOUT_TABLES + 8 * (pc & 0xffff)) / PAGE_SIZE;
-    if (worth_a_page(&table_heat[page])) cache_table_set(table, pc, host);
+static bool worth_filling(uint64_t table, gaddr pc) {
+    return worth_a_page(&table_heat[(table - LAYOUT_TABLES + 8 * (pc & 0xffff)) / PAGE_SIZE]);
+}
+
+/* Under the lock: what was found a moment ago may have been invalidated since, and its table entries cleared. */
+static void fill_indirect(struct block *b, enum entry_kind kind, uint64_t table, gaddr pc) {
+    if (!worth_filling(table, pc)) return;
+    lock_take(&cache_lock);
+    if (!b->dead && b->entry[kind]) cache_table_set(table, pc, b->entry[kind]);
+    lock_drop(&cache_lock);
+}
+
+static void fill_return(gaddr pc) {
+    if (!worth_filling(TABLE_RET, pc)) return;
+    lock_take(&cache_lock);
+    uint8_t *host = cache_find_site(pc).host;
+    if (host) cache_table_set(TABLE_RET, pc, host);
+    lock_drop(&cache_lock);
 }
 
 static struct block *find_or_translate(gaddr pc, enum entry_kind reason) {
@@ -57,16 +72,22 @@ void engine_on_enter(struct tblock *t) {
     for (;;) {
         cache_safepoint(t);
         struct block *b = cache_find(t->pc);
+        bool full = false;
         if (!b) {
             lock_take(&cache_lock);
             b = find_or_translate(t->pc, ENTRY_PLAIN);
+            full = !b && cache_is_full();
             lock_drop(&cache_lock);
+            cache_hurry();
         }
         if (b) {
             t->host_pc = (uint64_t)b->host;
             return;
         }
-        engine_host.bad_pc(t);
+        if (full)
+            cache_wait_for_room(t);
+        else
+            engine_host.bad_pc(t);
     }
 }
 
@@ -89,6 +110,7 @@ void engine_on_exit(struct tblock *t) {
 }
 
 void engine_on_syscall(struct tblock *t) {
+    cache_idle(t);
     engine_host.syscall(t);
     engine_on_enter(t);
 }
@@ -101,6 +123,7 @@ static void drop_stale(gaddr pc) {
 }
 
 void engine_on_special(struct tblock *t) {
+    cache_idle(t);
     if ((uint32_t)t->exit_index == SPECIAL_STALE)
         drop_stale(t->pc);
     else
@@ -138,7 +161,7 @@ void engine_on_ret_miss(struct tblock *t) {
         engine_on_enter(t);
         return;
     }
-    table_fill(TABLE_RET, t->pc, s.host);
+    fill_return(t->pc);
     t->host_pc = (uint64_t)s.cont;
 }
 
@@ -151,7 +174,7 @@ static void on_indirect_miss(struct tblock *t, enum entry_kind kind, uint64_t ta
         if (b) translate_entry(b, kind);
         lock_drop(&cache_lock);
     }
-    if (b && b->entry[kind]) table_fill(table, t->pc, b->entry[kind]);
+    if (b && b->entry[kind]) fill_indirect(b, kind, table, t->pc);
     engine_on_enter(t);
 }
 

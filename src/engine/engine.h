@@ -33,6 +33,7 @@ struct engine_host {
     void (*bad_pc)(struct tblock *t);               /* t->pc cannot be executed: deliver the fault */
     void (*safepoint)(struct tblock *t);            /* something is pending */
     uint64_t (*oldest_epoch)(void);                 /* over all threads of the address space */
+    void (*hurry)(uint64_t epoch);                  /* brings threads whose epoch is older to a safepoint, soon */
     bool (*claim)(gaddr at, size_t len);            /* takes guest address space for a cache window; false: not free */
     void (*unclaim)(gaddr at, size_t len);
     /* The file whose unchanged code is at pc (base, text_start, text_end and identity); false: not such code. */

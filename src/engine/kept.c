@@ -87,7 +87,10 @@ static struct region *load(uint64_t at, size_t size, const struct kept_file *f) 
         }
     }
     SYS(close, fd);
-    if (r) region_list_add(r);
+    if (r && !region_list_add(r)) {
+        SYS(munmap, at, size);
+        r = NULL;
+    }
     return r;
 }
 
@@ -109,6 +112,7 @@ void kept_prepare(gaddr pc) {
     f.base &= ~(SLOT_SIZE - 1);
     f.span = (f.text_end - f.base + SLOT_SIZE - 1) & ~(SLOT_SIZE - 1);
     if (f.base >= LAYOUT_LIB_BASE && f.base + f.span > LAYOUT_LIB_END) return;
+    cache_reclaim(); /* the same file may have been mapped here before */
     uint64_t at;
     size_t size;
     place_of(&f, &at, &size);

@@ -574,7 +574,7 @@ struct block *translate(gaddr pc, enum entry_kind reason) {
     if (!gather(&b, pc, MAX_INSNS)) return NULL;
     find_liveness(&b);
     b.r = cache_region_for(pc);
-    if (!b.r) die("the code cache has no room (guest code at %lx)", pc);
+    if (!b.r) return NULL; /* cache_is_full */
     struct block *blk = build_block(&b, pc, reason);
     CHECK(blk);
     for (int i = 0; i < b.n_sites; i++) {
@@ -596,7 +596,7 @@ struct block *translate(gaddr pc, enum entry_kind reason) {
 uint8_t *translate_entry(struct block *b, enum entry_kind kind) {
     if (b->entry[kind]) return b->entry[kind];
     struct region *r = cache_region_for(b->pc);
-    if (!r) return NULL;
+    if (!r || b->dead) return NULL; /* making room may have evicted it */
     struct emitter e = {r->code_next, r->meta_next, false};
     uint8_t *at = e.p;
     emit_entry(&e, r, b->pc, kind, b->pushes_first, b->rcx_live);
@@ -608,7 +608,7 @@ uint8_t *translate_entry(struct block *b, enum entry_kind kind) {
 
 uint8_t *translate_ret_entry(struct block *b) {
     struct region *r = cache_region_for(b->pc);
-    if (!r) return NULL;
+    if (!r || b->dead) return NULL;
     struct emitter e = {r->code_next, r->meta_next, false};
     uint8_t *at = e.p;
     emit_site(&e, r, b->pc, b->rcx_live);

@@ -7,6 +7,7 @@
 #include "sphere/code_watch.h"
 #include "sphere/crash.h"
 #include "sphere/gate.h"
+#include "sphere/hurry.h"
 #include "sphere/sigframe.h"
 
 #define SA_NODEFER_ 0x40000000ull
@@ -131,6 +132,11 @@ void signals_handle(int signo, struct siginfo_raw *info, struct ucontext_raw *uc
             return;
         }
         on_fault(t, info, uc);
+        return;
+    }
+    if (unlikely(hurry_is_kick(info))) {
+        t->tb->pending = 1;
+        if (!t->stepping) head_for_safepoint(t, uc);
         return;
     }
     queue(t, info, false);

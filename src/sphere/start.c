@@ -1,7 +1,7 @@
 /* Start of the runtime: moves itself out of the program's way, reads its orders, loads the program, runs it.
  *
  * Arguments: reprise-rt --start key=value,... PATH -- ARGV... ; the same form comes from the command line and from our own
- * execve. Keys: cache, cachedir, trace, policy; from execve only: execfd (PATH is open there), rtfd (so is the runtime),
+ * execve. Keys: cache, cachedir, cachesize (KB), trace, policy; from execve only: execfd (PATH is open there), rtfd (so is the runtime),
  * mask (the program's signal mask, hex), mdwe, crowded (no descriptors are left). After PATH may come the program's seccomp
  * filters, one argument each. */
 #include <asm/stat.h>
@@ -22,6 +22,7 @@
 #include "sphere/aspace.h"
 #include "sphere/code_watch.h"
 #include "sphere/gate.h"
+#include "sphere/hurry.h"
 #include "sphere/legacy.h"
 #include "sphere/loader.h"
 #include "sphere/runtime.h"
@@ -120,6 +121,7 @@ static void read_option(struct orders *o, const char *key) {
     value++;
     if (str_starts(key, "cache=")) the_runtime.use_cache = *value == '1';
     if (str_starts(key, "cachedir=")) copy_value(the_runtime.cache_dir, sizeof the_runtime.cache_dir, value);
+    if (str_starts(key, "cachesize=")) cache_set_size(number(value, 10) << 10);
     if (str_starts(key, "trace=")) trace_level = (int)number(value, 10);
     if (str_starts(key, "policy=")) {
         if (is_value(value, "count")) o->policy = &policy_count;
@@ -324,7 +326,7 @@ static void start_here(void *sp) {
     aspace_start(the_runtime.seed);
     engine_host = (struct engine_host){.code_at = code_watch_code_at, .syscall = gate_on_syscall, .special = special_insn,
                                        .bad_pc = bad_pc, .safepoint = signals_safepoint,
-                                       .oldest_epoch = threads_oldest_epoch, .claim = aspace_claim, .unclaim = aspace_unclaim, .kept_at = aspace_kept_at};
+                                       .oldest_epoch = threads_oldest_epoch, .hurry = hurry_threads, .claim = aspace_claim, .unclaim = aspace_unclaim, .kept_at = aspace_kept_at};
     engine_start(o.policy);
     if (the_runtime.use_cache && the_runtime.cache_dir[0]) kept_start(the_runtime.cache_dir, own_build());
 

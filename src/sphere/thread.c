@@ -75,7 +75,8 @@ void thread_adopt(struct thread *t) {
     SYS(arch_prctl, ARCH_SET_GS, t->tb);
     struct altstack ss = {(uint64_t)t->sigstack, 0, 0, SLOT_SIGSTACK_SIZE};
     SYS(sigaltstack, &ss, 0);
-    t->tid = (int)SYS(gettid);
+    t->tgid = (int)SYS(getpid);
+    __atomic_store_n(&t->tid, (int)SYS(gettid), __ATOMIC_RELEASE);
 }
 
 void thread_exit(struct thread *t, int status) {
@@ -96,13 +97,15 @@ void threads_after_fork(struct thread *self) {
     slots_lock.word = 0;
     for (struct thread *t = threads; t; t = t->next)
         if (t != self) t->in_use = false;
+    self->tgid = (int)SYS(getpid);
     self->tid = (int)SYS(gettid);
 }
 
 uint64_t threads_oldest_epoch(void) {
     uint64_t oldest = UINT64_MAX;
     for (struct thread *t = threads_first(); t; t = t->next)
-        if (t->in_use && t->tb->epoch < oldest) oldest = t->tb->epoch;
+        if (__atomic_load_n(&t->in_use, __ATOMIC_ACQUIRE))
+            oldest = MIN(oldest, __atomic_load_n(&t->tb->epoch, __ATOMIC_SEQ_CST));
     return oldest;
 }
 

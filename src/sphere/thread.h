@@ -45,7 +45,7 @@ struct altstack { /* stack_t */
 struct thread {
     struct tblock *tb;
     struct process *process;
-    int tid;
+    int tid, tgid; /* 0 until the thread can take signals */
     bool in_use;
     bool in_call;        /* a system call is under way, with the arguments that are in tb->gpr */
     bool stepping;       /* single-stepping to the next instruction boundary, with signals queued */

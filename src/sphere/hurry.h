@@ -1,0 +1,15 @@
+/* Hurrying threads: memory of evicted translations can be reused only when every thread has passed a safepoint, and a thread
+ * that loops in linked code passes none by itself. A signal of our own brings it there. Nobody who is in a system call is
+ * disturbed: such threads hold nothing of the cache. */
+#ifndef REPRISE_HURRY_H
+#define REPRISE_HURRY_H
+
+#include "sphere/thread.h"
+
+/* engine_host.hurry. Returns at once; oldest_epoch tells when all are there. */
+void hurry_threads(uint64_t epoch);
+
+/* Whether a signal that arrived is one of these. */
+bool hurry_is_kick(const struct siginfo_raw *info);
+
+#endif
