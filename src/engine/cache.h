@@ -47,6 +47,7 @@ struct exit {
 struct insn_map {
     uint16_t host_off;
     uint16_t guest_off;
+    uint16_t lead;  /* bytes of checks and instrumentation in front of the sequence itself */
     uint8_t spill;  /* enum spill: what a fault inside the sequence has to undo */
     uint8_t scratch; /* SPILL_SCRATCH: the register that is in s2 */
 };

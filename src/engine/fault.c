@@ -33,6 +33,8 @@ enum fault_where fault_to_guest(struct tblock *t, const struct fault_regs *regs)
     t->rflags = regs->rflags;
     t->pc = b->pc + m->guest_off;
     if (off == 0) return FAULT_AT_BOUNDARY;
+    if (off <= m->lead) return FAULT_INSIDE;
+    off -= m->lead;
     switch (m->spill) {
     case SPILL_SCRATCH: t->gpr[m->scratch] = t->s2; break;
     case SPILL_RCX: t->gpr[RCX] = t->s0; break;

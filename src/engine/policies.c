@@ -5,7 +5,10 @@
 #include "inproc/sys.h"
 
 const struct policy policy_none = {.name = "none", .id = 0};
-const struct policy policy_ticks = {.name = "ticks", .id = 1, .ticks = true};
+
+static void ticks_report(struct tblock *t) { say("ticks: %lu", (uint64_t)(INT64_MAX - t->ticks)); }
+
+const struct policy policy_ticks = {.name = "ticks", .id = 1, .ticks = true, .thread_end = ticks_report};
 
 /* *counter += n, without touching flags. */
 static void emit_add(struct emitter *e, int counter, int n) {

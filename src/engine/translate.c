@@ -25,7 +25,7 @@
 
 #define MAX_INSNS 64
 #define MAX_EXITS (MAX_INSNS + 2)
-#define MAX_CONTINUES 5 /* conditional branches and calls that a block goes on behind */
+#define MAX_CONTINUES 10 /* conditional branches and calls that a block goes on behind */
 
 int trace_level;
 
@@ -43,6 +43,7 @@ struct pending_literal {
 struct build {
     struct emitter e;
     struct region *r;
+    uint8_t *host; /* where the instructions start */
     int n;
     gaddr end;            /* guest address behind the last instruction */
     struct block *known_call; /* the block runs into a call that this one holds */
@@ -345,6 +346,7 @@ static void emit_insn(struct build *b, int i) {
     if (the_policy->before_insn) the_policy->before_insn(e, in, b->live[i]);
     bool tick = ticks_at(in);
     if (tick && in->cls != INSN_JCC && in->cls != INSN_LOOP) emit_tick(b, in->pc, b->live[i].flags);
+    b->map[i].lead = (uint16_t)(e->p - b->host - b->map[i].host_off);
 
     switch (in->cls) {
     case INSN_JMP: add_exit(b, emit_jmp(e, NULL), in->target, ENTRY_PLAIN); break;
@@ -509,9 +511,9 @@ static bool first_is_push(const struct build *b) {
     return in->cls == INSN_PLAIN && in->push_size == 8 && in->opcode >= 0x50 && in->opcode <= 0x57 && in->len <= 2;
 }
 
-static void emit_body(struct build *b, uint8_t *host) {
+static void emit_body(struct build *b) {
     for (int i = 0; i < b->n; i++) {
-        b->map[i].host_off = (uint16_t)(b->e.p - host);
+        b->map[i].host_off = (uint16_t)(b->e.p - b->host);
         b->map[i].guest_off = (uint16_t)(b->insn[i].pc - b->insn[0].pc);
         if (i == 0 && b->checked) emit_check(b, b->insn[0].pc);
         emit_insn(b, i);
@@ -537,7 +539,8 @@ static struct block *build_block(struct build *b, gaddr pc, enum entry_kind reas
     blk->entry[reason] = prefix;
     blk->entry[ENTRY_PLAIN] = blk->host;
     blk->rcx_live = rcx_live;
-    emit_body(b, blk->host);
+    b->host = blk->host;
+    emit_body(b);
     if (b->falls_out)
         add_exit(b, emit_jmp(&b->e, NULL), b->end, ENTRY_PLAIN);
     blk->host_len = (uint32_t)(b->e.p - blk->host);
