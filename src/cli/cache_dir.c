@@ -2,8 +2,10 @@
  * owned by the user, no symbolic link, not writable by anyone else. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,4 +36,30 @@ int cache_dir(char *path, unsigned long cap) {
         mkdir(path, 0700);
     }
     return is_ours(path);
+}
+
+static int read_seed(const char *path, unsigned long *seed) {
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return 0;
+    ssize_t n = read(fd, seed, sizeof *seed);
+    close(fd);
+    return n == sizeof *seed;
+}
+
+unsigned long layout_seed(const char *dir) {
+    char path[PATH_MAX + 16], temp[PATH_MAX + 48];
+    unsigned long seed = 0;
+    snprintf(path, sizeof path, "%s/seed", dir ? dir : "");
+    if (dir && read_seed(path, &seed)) return seed;
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) seed = (unsigned long)getpid();
+    if (!dir) return seed;
+    /* written whole or not at all, and the first of several writers wins */
+    snprintf(temp, sizeof temp, "%s/.seed-%d", dir, (int)getpid());
+    int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0) return seed;
+    int whole = write(fd, &seed, sizeof seed) == sizeof seed;
+    close(fd);
+    if (whole && link(temp, path) < 0) read_seed(path, &seed);
+    unlink(temp);
+    return seed;
 }

@@ -42,12 +42,12 @@ static int is_key_value(const char *s) {
 static void add_cache(struct options *o, int wanted) {
     char key_value[PATH_MAX + 16] = "cachedir=";
     char *dir = key_value + strlen(key_value);
-    if (wanted && cache_dir(dir, PATH_MAX) && !strchr(dir, ',')) {
-        add_option(o, "cache=1");
-        add_option(o, key_value);
-    } else {
-        add_option(o, "cache=0");
-    }
+    int kept = wanted && cache_dir(dir, PATH_MAX) && !strchr(dir, ',');
+    add_option(o, kept ? "cache=1" : "cache=0");
+    if (kept) add_option(o, key_value);
+    char seed[32];
+    snprintf(seed, sizeof seed, "seed=%lx", layout_seed(kept ? dir : NULL));
+    add_option(o, seed);
 }
 
 static int start(const char *path, const struct options *o, int argc, char **argv) {
