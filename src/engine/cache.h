@@ -59,6 +59,8 @@ enum spill {
     SPILL_CALL,     /* direct call: after the guest return address is pushed, only the host's push is left */
     SPILL_CALL_IND, /* the same, with rcx in s0 and the target in s1 */
     SPILL_RET,      /* rcx in s0; from RET_PUSH_OFF on only the host's push is left */
+    SPILL_GS_BASE,  /* map.scratch has the program's gs base added */
+    SPILL_INT,      /* int n, map.scratch bytes long: reported at the instruction or behind it */
 };
 
 struct block {

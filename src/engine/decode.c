@@ -60,8 +60,7 @@ static enum insn_class class_of_segment_access(const struct parts *p) {
     for (int i = 0; i < p->zi.operand_count; i++) {
         const ZydisDecodedOperand *op = &p->op[i];
         if (op->type != ZYDIS_OPERAND_TYPE_REGISTER) continue;
-        bool written = op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
-        if (op->reg.value == ZYDIS_REGISTER_GS || (op->reg.value == ZYDIS_REGISTER_FS && written)) return INSN_SEGREG;
+        if (op->reg.value == ZYDIS_REGISTER_GS) return INSN_SEGREG;
     }
     return INSN_PLAIN;
 }
@@ -107,6 +106,10 @@ static enum insn_class class_of(const struct parts *p) {
     case ZYDIS_MNEMONIC_XSAVEOPT64:
     case ZYDIS_MNEMONIC_XSAVES:
     case ZYDIS_MNEMONIC_XSAVES64: return INSN_XSAVE;
+    case ZYDIS_MNEMONIC_FNSTENV:
+    case ZYDIS_MNEMONIC_FNSAVE:
+    case ZYDIS_MNEMONIC_FXSAVE:
+    case ZYDIS_MNEMONIC_FXSAVE64: return INSN_FPU_STORE;
     case ZYDIS_MNEMONIC_XBEGIN: return INSN_XBEGIN;
     case ZYDIS_MNEMONIC_PUSHF:
     case ZYDIS_MNEMONIC_PUSHFD:
@@ -441,4 +444,16 @@ bool decode_insn_zydis(struct insn *in, const uint8_t *bytes, size_t avail, gadd
     fill_everything_read(in, &p.zi);
     if (in->cls == INSN_PLAIN && in->seg == 0x65) in->cls = INSN_GS_MEM;
     return true;
+}
+
+enum decode_failure decode_failure(const uint8_t *bytes, size_t avail) {
+    ZydisDecoder decoder;
+    ZydisDecoderContext context;
+    ZydisDecodedInstruction zi;
+    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    switch (ZydisDecoderDecodeInstruction(&decoder, &context, bytes, MIN(avail, (size_t)INSN_MAX_LEN), &zi)) {
+    case ZYDIS_STATUS_NO_MORE_DATA: return avail >= INSN_MAX_LEN ? DECODE_TOO_LONG : DECODE_CUT_OFF;
+    case ZYDIS_STATUS_INSTRUCTION_TOO_LONG: return DECODE_TOO_LONG;
+    default: return DECODE_UNDEFINED;
+    }
 }

@@ -29,12 +29,13 @@ enum insn_class {
     INSN_XGETBV,
     INSN_RDPID,
     INSN_XSAVE,  /* xsave, xsavec, xsaveopt, xsaves */
+    INSN_FPU_STORE, /* fnstenv, fnsave, fxsave: they store the address of the last x87 instruction, as xsave does */
     INSN_XBEGIN, /* target = abort handler */
     INSN_PUSHF,
     INSN_POPF,
     INSN_GSBASE, /* rdgsbase, wrgsbase: gs belongs to the runtime */
     INSN_GS_MEM, /* a memory operand with a gs prefix */
-    INSN_SEGREG, /* mov/pop/lgs... into fs or gs, mov from gs */
+    INSN_SEGREG, /* mov/pop/lgs/push... into or from gs */
 };
 
 enum insn_encoding { ENC_LEGACY, ENC_VEX2, ENC_VEX3, ENC_EVEX, ENC_XOP, ENC_3DNOW };
@@ -114,5 +115,9 @@ bool decode_insn_table(struct insn *in, const uint8_t *bytes, size_t avail, gadd
 
 /* The Zydis path alone, for tests and for whatever the table leaves out. */
 bool decode_insn_zydis(struct insn *in, const uint8_t *bytes, size_t avail, gaddr pc);
+
+/* Why bytes that decode_insn() refused are no instruction. */
+enum decode_failure { DECODE_UNDEFINED, DECODE_CUT_OFF /* by avail */, DECODE_TOO_LONG /* more than INSN_MAX_LEN bytes */ };
+enum decode_failure decode_failure(const uint8_t *bytes, size_t avail);
 
 #endif

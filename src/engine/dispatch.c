@@ -13,7 +13,7 @@ const struct policy *the_policy = &policy_none;
 
 /* enter_exit.S */
 extern char rt_exit[], rt_syscall[], rt_special[], rt_safepoint[], rt_ret_miss[], rt_jmp_miss[], rt_call_miss[], rt_call_fail[];
-extern char rt_stubs[], rt_stubs_end[];
+extern char rt_stubs[], rt_stubs_end[], rt_step[];
 
 extern const uint64_t tables_initial[];
 
@@ -71,6 +71,7 @@ static struct block *find_or_translate(gaddr pc, enum entry_kind reason) {
 void engine_on_enter(struct tblock *t) {
     for (;;) {
         cache_safepoint(t);
+        if (unlikely(t->stepped)) engine_host.step_trap(t);
         struct block *b = cache_find(t->pc);
         bool full = false;
         if (!b) {
@@ -82,6 +83,10 @@ void engine_on_enter(struct tblock *t) {
         }
         if (b) {
             t->host_pc = (uint64_t)b->host;
+            if (unlikely(t->trap_flag)) {
+                t->step_host_pc = t->host_pc;
+                t->host_pc = (uint64_t)rt_step;
+            }
             return;
         }
         if (full)
@@ -110,12 +115,13 @@ void engine_on_exit(struct tblock *t) {
 }
 
 void engine_on_syscall(struct tblock *t) {
+    t->stepped = false; /* the kernel swallows the trap of a system call */
     cache_idle(t);
     engine_host.syscall(t);
     engine_on_enter(t);
 }
 
-static void drop_stale(gaddr pc) {
+void engine_drop_block(gaddr pc) {
     lock_take(&cache_lock);
     struct block *b = cache_find(pc);
     if (b) cache_invalidate(b);
@@ -124,9 +130,10 @@ static void drop_stale(gaddr pc) {
 
 void engine_on_special(struct tblock *t) {
     cache_idle(t);
-    if ((uint32_t)t->exit_index == SPECIAL_STALE)
-        drop_stale(t->pc);
-    else
+    if ((uint32_t)t->exit_index == SPECIAL_STALE) {
+        t->stepped = false;
+        engine_drop_block(t->pc);
+    } else
         engine_host.special(t, (enum special)(uint32_t)t->exit_index);
     engine_on_enter(t);
 }
@@ -138,6 +145,7 @@ void engine_on_safepoint(struct tblock *t) {
 
 void engine_on_tick_budget(struct tblock *t) {
     t->ticks++; /* the instruction is executed again and counts then */
+    t->stepped = false;
     engine_host.safepoint(t);
     engine_on_enter(t);
 }
@@ -157,7 +165,7 @@ void engine_on_ret_miss(struct tblock *t) {
         }
         lock_drop(&cache_lock);
     }
-    if (!s.host) {
+    if (!s.host || unlikely(t->stepped | t->trap_flag)) {
         engine_on_enter(t);
         return;
     }
@@ -179,7 +187,26 @@ static void on_indirect_miss(struct tblock *t, enum entry_kind kind, uint64_t ta
 }
 
 void engine_on_jmp_miss(struct tblock *t) { on_indirect_miss(t, ENTRY_JMP_IND, TABLE_JMP); }
-void engine_on_call_miss(struct tblock *t) { on_indirect_miss(t, ENTRY_CALL_IND, TABLE_CALL); }
+
+/* A call to an address that cannot be one: the processor refuses it at the call itself. */
+static bool refuse_call(struct tblock *t) {
+    if (likely((int64_t)(t->pc << 16) >> 16 == (int64_t)t->pc)) return false;
+    struct site s = cache_find_site(*(uint64_t *)t->gpr[RSP]);
+    gaddr call = s.host ? fault_guest_pc((uint64_t)s.host) : 0;
+    if (!call) return false;
+    t->stepped = false;
+    t->gpr[RSP] += 8;
+    t->pc = call;
+    engine_host.bad_target(t);
+    return true;
+}
+
+void engine_on_call_miss(struct tblock *t) {
+    if (refuse_call(t))
+        engine_on_enter(t);
+    else
+        on_indirect_miss(t, ENTRY_CALL_IND, TABLE_CALL);
+}
 
 void engine_init_tblock(struct tblock *t) {
     t->self = t;

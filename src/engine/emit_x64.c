@@ -407,3 +407,39 @@ void emit_copy_without_gs(struct emitter *e, const struct insn *in, const uint8_
     for (int i = 0; i < in->len; i++)
         if (i >= in->prefix_len || bytes[i] != SEG_GS) put(e, bytes[i]);
 }
+
+bool emit_is_gs_indexed(const struct insn *in, const uint8_t *bytes) {
+    if (in->encoding != ENC_LEGACY || in->opcode_off != in->prefix_len + in->has_rex) return false; /* two-byte opcodes */
+    for (int i = 0; i < in->prefix_len; i++)
+        if (bytes[i] == 0x67) return false;
+    switch (in->opcode) {
+    case 0x6e ... 0x6f: /* outs */
+    case 0xa4 ... 0xa7: /* movs, cmps */
+    case 0xac ... 0xad: /* lods */
+    case 0xd7: return true; /* xlat */
+    default: return false;
+    }
+}
+
+bool emit_is_far_transfer(const struct insn *in) {
+    if (in->opcode == 0x34 && in->opcode_off > in->prefix_len + in->has_rex) return true; /* sysenter */
+    if (in->opcode_off != in->prefix_len + in->has_rex) return false;
+    return in->opcode == 0xff || in->opcode == 0xca || in->opcode == 0xcb || in->opcode == 0xcf;
+}
+
+void emit_not_reg(struct emitter *e, int reg) {
+    put(e, rex(1, 0, 0, reg));
+    put(e, 0xf7);
+    put(e, (uint8_t)(0xd0 | (reg & 7)));
+}
+
+void emit_test_cl(struct emitter *e, uint8_t imm) {
+    put(e, 0xf6);
+    put(e, 0xc1);
+    put(e, imm);
+}
+
+void emit_int(struct emitter *e, uint8_t opcode, uint8_t imm) {
+    put(e, opcode);
+    if (opcode == 0xcd) put(e, imm);
+}

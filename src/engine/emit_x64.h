@@ -79,4 +79,12 @@ void emit_cmp_reg_mem(struct emitter *e, int reg, int size, int base);
 /* The instruction without its gs prefix byte. */
 void emit_copy_without_gs(struct emitter *e, const struct insn *in, const uint8_t *bytes);
 
+/* A string instruction or xlat: its operand is where rsi or rbx points, with a full-width address. */
+bool emit_is_gs_indexed(const struct insn *in, const uint8_t *bytes);
+/* INSN_FAR that may succeed (or, sysenter, must not be tried): to be done by hand. */
+bool emit_is_far_transfer(const struct insn *in);
+void emit_not_reg(struct emitter *e, int reg);           /* no flags */
+void emit_test_cl(struct emitter *e, uint8_t imm);       /* test $imm,%cl */
+void emit_int(struct emitter *e, uint8_t opcode, uint8_t imm); /* int3, int1 or int imm */
+
 #endif

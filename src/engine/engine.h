@@ -15,6 +15,8 @@ enum special { /* instructions that leave the cache to be done by hand */
     SPECIAL_XBEGIN,
     SPECIAL_GSBASE,
     SPECIAL_SEGREG,
+    SPECIAL_POPF,
+    SPECIAL_FPU_STORE, /* done already; what it stored names an address of the cache */
     SPECIAL_STALE, /* the bytes of a checked block have changed: the engine itself sees to it */
 };
 
@@ -31,6 +33,8 @@ struct engine_host {
     void (*syscall)(struct tblock *t);              /* t->pc is behind the syscall instruction */
     void (*special)(struct tblock *t, enum special what);
     void (*bad_pc)(struct tblock *t);               /* t->pc cannot be executed: deliver the fault */
+    void (*bad_target)(struct tblock *t);           /* the instruction at t->pc goes to an address that cannot be one */
+    void (*step_trap)(struct tblock *t);            /* deliver the trap of an instruction that ran with the trap flag set */
     void (*safepoint)(struct tblock *t);            /* something is pending */
     uint64_t (*oldest_epoch)(void);                 /* over all threads of the address space */
     void (*hurry)(uint64_t epoch);                  /* brings threads whose epoch is older to a safepoint, soon */
@@ -46,6 +50,9 @@ void engine_start(const struct policy *policy);
 
 /* Fills the function slots of a fresh thread block. */
 void engine_init_tblock(struct tblock *t);
+
+/* Drops the translation of the code at pc. */
+void engine_drop_block(gaddr pc);
 
 /* Runs the thread from t->pc with the registers in t->gpr; never returns. Uses the stack at t->rt_sp. */
 void engine_run(struct tblock *t) __attribute__((noreturn));
@@ -70,6 +77,8 @@ struct fault_regs {
 /* Turns host registers at host_pc into guest registers at the start of the guest instruction being executed. */
 enum fault_where fault_to_guest(struct tblock *t, const struct fault_regs *regs);
 bool fault_at_boundary(uint64_t host_pc);
+/* The guest instruction that host_pc belongs to; 0: none. */
+gaddr fault_guest_pc(uint64_t host_pc);
 
 extern int trace_level;      /* --debug trace=N */
 extern uint64_t bisect_limit;

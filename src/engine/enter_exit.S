@@ -135,6 +135,13 @@ rt_resume_end:
     call engine_on_safepoint
     jmp rt_resume
 
+/* In the place of the cache when the program has its trap flag set: the handler of this signal goes on in the cache, with the
+ * flag set. */
+    .globl rt_step
+    .hidden rt_step
+rt_step:
+    ud2
+
     .globl engine_run
     .hidden engine_run
 engine_run:

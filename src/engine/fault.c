@@ -23,6 +23,13 @@ bool fault_at_boundary(uint64_t host_pc) {
     return (uint64_t)b->host + b->map[insn_at(b, host_pc)].host_off == host_pc;
 }
 
+static bool is_int(uint8_t opcode) { return opcode == 0xcc || opcode == 0xcd || opcode == 0xf1; }
+
+gaddr fault_guest_pc(uint64_t host_pc) {
+    struct block *b = cache_block_at(host_pc);
+    return b ? b->pc + b->map[insn_at(b, host_pc)].guest_off : 0;
+}
+
 enum fault_where fault_to_guest(struct tblock *t, const struct fault_regs *regs) {
     struct block *b = cache_block_at(regs->host_pc);
     if (!b) return FAULT_NOT_CACHE;
@@ -59,6 +66,10 @@ enum fault_where fault_to_guest(struct tblock *t, const struct fault_regs *regs)
         t->pc = *(uint64_t *)t->gpr[RSP];
         t->gpr[RSP] += 8;
         return FAULT_NOT_THE_GUESTS;
+    case SPILL_GS_BASE: t->gpr[m->scratch] -= t->guest_gs; break;
+    case SPILL_INT:
+        if (!is_int(*(const uint8_t *)regs->host_pc)) t->pc += m->scratch;
+        break;
     default: break;
     }
     return FAULT_INSIDE;

@@ -89,6 +89,10 @@ struct tblock {
     /* from here on: C only */
     struct thread *thread;
     uint64_t epoch; /* last cache epoch this thread has seen at a safepoint */
+    uint16_t guest_gs_selector;
+    bool trap_flag; /* TF as the program has it; never in rflags, where it would hit the runtime */
+    bool stepped;   /* an instruction was run with the flag set, and its trap is due */
+    uint64_t step_host_pc; /* where rt_step is to go on */
 };
 
 #define TBLOCK_CHECK(field, off) _Static_assert(offsetof(struct tblock, field) == (off), #field);

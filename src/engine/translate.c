@@ -77,6 +77,8 @@ static bool ends_block(const struct insn *in) {
     case INSN_XBEGIN:
     case INSN_GSBASE:
     case INSN_SEGREG:
+    case INSN_XSAVE:
+    case INSN_FPU_STORE:
     case INSN_POPF: return true;
     default: return false;
     }
@@ -116,6 +118,10 @@ static bool gather(struct build *b, gaddr pc, int limit) {
                 in->cls = INSN_INVALID;
                 in->pc = at;
                 in->len = 1;
+            } else if (more.checked && !b->checked) { /* an instruction on two pages: either may change unseen */
+                if (b->n > 0) break;
+                b->checked = true;
+                max_continues = 0;
             }
         }
         if (in->cls == INSN_INVALID && b->n > 0) break;
@@ -277,6 +283,13 @@ static bool ticks_at(const struct insn *in) {
 
 /* ---- one instruction ---- */
 
+/* Flags and rax, which went to s3, and rcx, which went to s2. */
+static void emit_undo_flags_test(struct emitter *e) {
+    emit_restore_flags_rax(e);
+    emit_load_tb(e, RAX, TB_S3);
+    emit_load_tb(e, RCX, TB_S2);
+}
+
 static void emit_plain(struct build *b, int i, const uint8_t *bytes) {
     const struct insn *in = &b->insn[i];
     uint8_t *start = b->e.p;
@@ -292,12 +305,35 @@ static void emit_plain(struct build *b, int i, const uint8_t *bytes) {
     emit_load_tb(&b->e, s, TB_S2);
 }
 
+/* String instructions and xlat: the register that points to the operand is moved by the program's gs base meanwhile. */
+static void emit_gs_indexed(struct build *b, int i, const uint8_t *bytes, int s) {
+    const struct insn *in = &b->insn[i];
+    struct emitter *e = &b->e;
+    int reg = in->opcode == 0xd7 /* xlat */ ? RBX : RSI;
+    b->map[i].spill = SPILL_GS_BASE;
+    b->map[i].scratch = (uint8_t)reg;
+    emit_store_tb(e, s, TB_S2);
+    emit_load_tb(e, s, TB_GUEST_GS);
+    emit_lea_sum(e, reg, reg, s);
+    emit_load_tb(e, s, TB_S2);
+    emit_copy_without_gs(e, in, bytes);
+    emit_load_tb(e, s, TB_GUEST_GS);
+    emit_not_reg(e, s);
+    emit_lea_sum(e, reg, reg, s);
+    emit_lea(e, reg, reg, 1);
+    emit_load_tb(e, s, TB_S2);
+}
+
 /* gs is ours: the address is made from the program's own gs base. */
 static void emit_gs_mem(struct build *b, int i, const uint8_t *bytes) {
     const struct insn *in = &b->insn[i];
     struct emitter *e = &b->e;
     int s = pick_scratch(in, -1), r = pick_scratch(in, s);
-    if (!in->has_mem || s < 0 || r < 0) { /* string instructions and absolute moves: only without a base */
+    if (!in->has_mem && s >= 0 && emit_is_gs_indexed(in, bytes)) {
+        emit_gs_indexed(b, i, bytes, s);
+        return;
+    }
+    if (!in->has_mem || s < 0 || r < 0) { /* absolute moves, maskmov: only without a base */
         emit_copy_without_gs(e, in, bytes);
         return;
     }
@@ -318,7 +354,14 @@ static void emit_target_to_index(struct build *b, const struct insn *in, const u
     struct emitter *e = &b->e;
     emit_store_tb(e, RCX, TB_S0);
     uint8_t *start = e->p;
-    if (!emit_load_operand(e, in, bytes, RCX)) {
+    if (in->seg == 0x65) {
+        if (!emit_lea_operand(e, in, bytes, RCX)) emit_mov_reg_imm(e, RCX, in->target);
+        emit_store_tb(e, RDX, TB_S2);
+        emit_load_tb(e, RDX, TB_GUEST_GS);
+        emit_lea_sum(e, RCX, RCX, RDX);
+        emit_load_tb(e, RDX, TB_S2);
+        emit_load_reg_reg(e, RCX, RCX);
+    } else if (!emit_load_operand(e, in, bytes, RCX)) {
         e->p = start;
         emit_mov_reg_imm(e, RCX, in->eip_rel ? (uint32_t)in->target : in->target);
         emit_load_reg_reg(e, RCX, RCX);
@@ -336,6 +379,52 @@ static void emit_after_call(struct build *b, int i) {
     b->sites[b->n_sites].site.host = b->e.p;
     emit_site(&b->e, b->r, next, rcx_live);
     b->sites[b->n_sites++].site.cont = b->e.p;
+}
+
+/* The processor traps by itself, and says where: at the instruction or behind it. */
+static void emit_int_insn(struct build *b, int i) {
+    const struct insn *in = &b->insn[i];
+    if (in->opcode == 0xcd && in->imm == 0x80) {
+        emit_special_exit(&b->e, in->pc, TB_FN_SPECIAL, SPECIAL_INT);
+        return;
+    }
+    b->map[i].spill = SPILL_INT;
+    b->map[i].scratch = in->len;
+    emit_int(&b->e, in->opcode, (uint8_t)in->imm);
+    add_exit(b, emit_jmp(&b->e, NULL), in->pc + in->len, ENTRY_PLAIN);
+}
+
+static void emit_with_memory(struct build *b, int i, const uint8_t *bytes) {
+    if (b->insn[i].seg == 0x65)
+        emit_gs_mem(b, i, bytes);
+    else
+        emit_plain(b, i, bytes);
+}
+
+/* What is saved holds the address of the last x87 instruction, which is one of ours. Most save no x87 state. */
+static void emit_xsave(struct build *b, int i, const uint8_t *bytes) {
+    const struct insn *in = &b->insn[i];
+    struct emitter *e = &b->e;
+    uint8_t *start = e->p;
+    emit_store_tb(e, RCX, TB_S2);
+    if (in->seg == 0x65 || !emit_copy(e, in, bytes)) {
+        e->p = start;
+        emit_with_memory(b, i, bytes);
+        emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_FPU_STORE);
+        return;
+    }
+    b->map[i].spill = SPILL_SCRATCH;
+    b->map[i].scratch = RCX;
+    emit_mov_reg_reg(e, RCX, RAX);
+    emit_store_tb(e, RAX, TB_S3);
+    emit_save_flags_rax(e);
+    emit_test_cl(e, 1 /* x87 */);
+    uint8_t *without = emit_jcc_short(e, 4 /* z */);
+    emit_undo_flags_test(e);
+    emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_FPU_STORE);
+    emit_land_short(e, without);
+    emit_undo_flags_test(e);
+    add_exit(b, emit_jmp(e, NULL), in->pc + in->len, ENTRY_PLAIN);
 }
 
 static void emit_insn(struct build *b, int i) {
@@ -406,43 +495,42 @@ static void emit_insn(struct build *b, int i) {
         emit_ret(e);
         break;
     case INSN_SYSCALL: emit_special_exit(e, next, TB_FN_SYSCALL, -1); break;
-    case INSN_INT: emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_INT); break;
-    case INSN_FAR: emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_FAR); break;
+    case INSN_INT: emit_int_insn(b, i); break;
+    case INSN_FAR:
+        if (!emit_is_far_transfer(in)) goto copied_at_the_end; /* sysexit and the like: the processor refuses them */
+        emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_FAR);
+        break;
     case INSN_XBEGIN: emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_XBEGIN); break;
     case INSN_GSBASE: emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_GSBASE); break;
     case INSN_GS_MEM: emit_gs_mem(b, i, bytes); break;
     case INSN_SEGREG: emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_SEGREG); break;
     case INSN_INVALID: emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_INVALID); break;
-    case INSN_POPF:
-        emit_plain(b, i, bytes);
-        add_exit(b, emit_jmp(e, NULL), next, ENTRY_PLAIN);
+    case INSN_POPF: emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_POPF); break;
+    case INSN_FPU_STORE:
+        emit_with_memory(b, i, bytes);
+        emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_FPU_STORE);
         break;
+    case INSN_XSAVE: emit_xsave(b, i, bytes); break;
     default: emit_plain(b, i, bytes);
     }
+    return;
+copied_at_the_end:
+    emit_plain(b, i, bytes);
+    add_exit(b, emit_jmp(e, NULL), next, ENTRY_PLAIN);
 }
 
 /* ---- checked blocks ---- */
 
-static void emit_check_undo(struct emitter *e, uint8_t flags_live) {
-    if (flags_live) {
-        emit_restore_flags_rax(e);
-        emit_load_tb(e, RAX, TB_S3);
-    }
-    emit_load_tb(e, RCX, TB_S2);
-}
-
-/* Compares the guest bytes with what was translated; leaves the cache when they differ. */
+/* Compares the guest bytes with what was translated; leaves the cache when they differ. All flags are kept: what is there
+ * now may need some that the old code did not. */
 static void emit_check(struct build *b, gaddr pc) {
     struct emitter *e = &b->e;
-    uint8_t flags_live = b->live[0].flags;
     uint8_t *fail[(MAX_INSNS * INSN_MAX_LEN) / 4 + 4];
     int n_fail = 0;
     size_t len = b->end - pc;
     emit_store_tb(e, RCX, TB_S2);
-    if (flags_live) {
-        emit_store_tb(e, RAX, TB_S3);
-        emit_save_flags_rax(e);
-    }
+    emit_store_tb(e, RAX, TB_S3);
+    emit_save_flags_rax(e);
     for (size_t at = 0; at < len;) {
         size_t size = len - at >= 8 ? 8 : len - at >= 4 ? 4 : len - at >= 2 ? 2 : 1;
         uint64_t want = 0;
@@ -461,10 +549,10 @@ static void emit_check(struct build *b, gaddr pc) {
     }
     uint8_t *ok = emit_jmp(e, NULL);
     for (int i = 0; i < n_fail && !e->full; i++) emit_set_rel32(fail[i], e->p);
-    emit_check_undo(e, flags_live);
+    emit_undo_flags_test(e);
     emit_special_exit(e, pc, TB_FN_SPECIAL, SPECIAL_STALE);
     if (!e->full) emit_set_rel32(ok, e->p);
-    emit_check_undo(e, flags_live);
+    emit_undo_flags_test(e);
 }
 
 /* ---- blocks ---- */

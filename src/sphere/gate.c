@@ -3,6 +3,7 @@
 #include "inproc/fmt.h"
 #include "inproc/sys.h"
 #include "sphere/code_watch.h"
+#include "sphere/signals.h"
 #include "sphere/sys/model.h"
 
 long guest_read_string(char *to, gaddr from, size_t cap) {
@@ -43,7 +44,7 @@ void gate_on_syscall(struct tblock *t) {
     uint64_t a[6];
     gate_args(t, a);
     gaddr next = t->pc;
-    uint64_t flags = t->rflags;
+    uint64_t flags = t->rflags | (t->trap_flag ? RFLAGS_TF : 0);
     if (unlikely(t->thread->seccomp.mode)) {
         long verdict = seccomp_apply(t, nr, a);
         if (verdict == SECCOMP_DELIVERED) return;

@@ -4,7 +4,10 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/code_watch.h"
+#include "sphere/fpu_image.h"
 #include "sphere/gate.h"
+#include "sphere/segment.h"
+#include "sphere/signals.h"
 
 #define RED_ZONE 128
 #define FP_MAGIC1 0x46505853u
@@ -12,10 +15,10 @@
 #define FX_SIZE 512
 #define FX_SW_OFFSET 464 /* struct _fpx_sw_bytes in the legacy area */
 #define FX_MXCSR_OFFSET 24
+#define FX_IP_OFFSET 8
+#define XSTATE_PKRU (1ull << 9)
 #define XSTATE_HEADER 512
-#define GUEST_CS 0x33
-#define GUEST_SS 0x2b
-#define USER_FLAGS 0x244dd5ull /* what sigreturn may change: as FIX_EFLAGS of the kernel, without TF and RF */
+#define USER_FLAGS 0x40cd5ull /* what sigreturn may change: as FIX_EFLAGS of the kernel, without TF and RF */
 
 static uint32_t xsave_size; /* 0: no xsave on this CPU */
 static uint64_t xsave_mask;
@@ -36,12 +39,15 @@ void sigframe_start(void) {
 }
 
 static void save_extended(uint8_t *area) {
+    uint64_t *x87_ip = (uint64_t *)(area + FX_IP_OFFSET);
     if (!xsave_size) {
         __asm__ volatile("fxsave64 (%0)" : : "r"(area) : "memory");
+        fpu_image_to_guest(x87_ip, 8);
         return;
     }
     memset(area + XSTATE_HEADER, 0, 64);
     __asm__ volatile("xsave64 (%0)" : : "r"(area), "a"((uint32_t)xsave_mask), "d"((uint32_t)(xsave_mask >> 32)) : "memory");
+    fpu_image_to_guest(x87_ip, 8);
     *(uint64_t *)(area + XSTATE_HEADER) |= 3; /* as the kernel: x87 and SSE always count, so a handler may change them */
     uint32_t *sw = (uint32_t *)(area + FX_SW_OFFSET);
     memset(sw, 0, 48);
@@ -50,6 +56,21 @@ static void save_extended(uint8_t *area) {
     memcpy(&sw[2], &xsave_mask, 8);
     sw[4] = xsave_size;
     *(uint32_t *)(area + xsave_size) = FP_MAGIC2;
+}
+
+/* Handlers start with fresh floating point and vector state. Protection keys are no such state. */
+static void reset_extended(void) {
+    static const struct {
+        uint16_t control;
+        uint8_t zero[22];
+        uint32_t mxcsr;
+        uint8_t more[XSTATE_HEADER + 64 - 28];
+    } __attribute__((aligned(64))) fresh = {.control = 0x37f, .mxcsr = 0x1f80};
+    uint64_t mask = xsave_mask & ~XSTATE_PKRU;
+    if (xsave_size)
+        __asm__ volatile("xrstor64 (%0)" : : "r"(&fresh), "a"((uint32_t)mask), "d"((uint32_t)(mask >> 32)));
+    else
+        __asm__ volatile("fxrstor64 (%0)" : : "r"(&fresh));
 }
 
 static void restore_extended(uint8_t *area) {
@@ -79,12 +100,12 @@ static void fill_mcontext(struct mcontext *mc, const struct tblock *tb) {
     const uint64_t *g = tb->gpr;
     *mc = (struct mcontext){.r8 = g[8], .r9 = g[9], .r10 = g[10], .r11 = g[11], .r12 = g[12], .r13 = g[13], .r14 = g[14],
                             .r15 = g[15], .rdi = g[RDI], .rsi = g[RSI], .rbp = g[RBP], .rbx = g[RBX], .rdx = g[RDX],
-                            .rax = g[RAX], .rcx = g[RCX], .rsp = g[RSP], .rip = tb->pc, .eflags = tb->rflags, .cs = GUEST_CS,
+                            .rax = g[RAX], .rcx = g[RCX], .rsp = g[RSP], .rip = tb->pc,
+                            .eflags = tb->rflags | (tb->trap_flag ? RFLAGS_TF : 0), .cs = GUEST_CS,
                             .ss = GUEST_SS};
 }
 
-bool sigframe_push(struct thread *t, const struct siginfo_raw *info, const struct ksigaction *sa, uint64_t err, uint64_t trapno,
-                   uint64_t cr2) {
+bool sigframe_push(struct thread *t, const struct siginfo_raw *info, const struct ksigaction *sa) {
     struct tblock *tb = t->tb;
     uint64_t sp = tb->gpr[RSP] - RED_ZONE;
     bool on_alt = on_altstack(t, tb->gpr[RSP]);
@@ -107,14 +128,15 @@ bool sigframe_push(struct thread *t, const struct siginfo_raw *info, const struc
     f->uc.stack = t->altstack;
     if (on_alt) f->uc.stack.flags |= 1; /* SS_ONSTACK */
     fill_mcontext(&f->uc.mc, tb);
-    f->uc.mc.err = err;
-    f->uc.mc.trapno = trapno;
-    f->uc.mc.cr2 = cr2;
+    f->uc.mc.err = t->shown_err;
+    f->uc.mc.trapno = t->shown_trapno;
+    f->uc.mc.cr2 = t->shown_cr2;
     f->uc.mc.oldmask = t->sigmask;
     f->uc.mc.fpstate = fp;
     f->uc.sigmask = t->restore_mask ? t->saved_mask : t->sigmask;
     f->info = *info;
     save_extended((uint8_t *)fp);
+    reset_extended();
     if (t->altstack.flags & (1 << 31)) t->altstack = (struct altstack){0, 2, 0, 0}; /* SS_AUTODISARM */
 
     tb->gpr[RSP] = at;
@@ -122,7 +144,8 @@ bool sigframe_push(struct thread *t, const struct siginfo_raw *info, const struc
     tb->gpr[RSI] = (uint64_t)&f->info;
     tb->gpr[RDX] = (uint64_t)&f->uc;
     tb->gpr[RAX] = 0;
-    tb->rflags &= ~(0x400ull | 0x100ull | 0x10000ull); /* DF, TF, RF */
+    tb->rflags &= ~(0x400ull | 0x10000ull); /* DF, RF */
+    tb->trap_flag = tb->stepped = false;
     tb->pc = sa->handler;
     return true;
 }
@@ -138,6 +161,7 @@ bool sigframe_pop(struct thread *t) {
     g[RAX] = mc->rax, g[RCX] = mc->rcx, g[RSP] = mc->rsp;
     tb->pc = mc->rip;
     tb->rflags = (tb->rflags & ~USER_FLAGS) | (mc->eflags & USER_FLAGS);
+    tb->trap_flag = mc->eflags & RFLAGS_TF;
     t->sigmask = uc.sigmask & ~(SIG_BIT_KILL | SIG_BIT_STOP);
     if (!(uc.stack.flags & 1) || (uc.stack.flags & (1 << 31))) {
         t->altstack = uc.stack;

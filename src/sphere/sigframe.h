@@ -36,8 +36,7 @@ _Static_assert(sizeof(struct siginfo_raw) == 128, "siginfo");
 #define UC_STRICT_RESTORE_SS 4
 
 /* Builds a frame on the program's stack and points its registers at the handler. False: the stack cannot be written. */
-bool sigframe_push(struct thread *t, const struct siginfo_raw *info, const struct ksigaction *sa, uint64_t err, uint64_t trapno,
-                   uint64_t cr2);
+bool sigframe_push(struct thread *t, const struct siginfo_raw *info, const struct ksigaction *sa);
 /* Undoes it from the frame that the program's stack pointer names (rt_sigreturn). */
 bool sigframe_pop(struct thread *t);
 

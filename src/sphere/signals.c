@@ -24,12 +24,12 @@
 #define SIGFPE_ 8
 #define SIGSEGV_ 11
 
-#define FLAG_TF 0x100ull
 #define RFLAGS_DF 0x400ull
-#define TRAP_PAGE_FAULT 14
-#define PF_WRITE 2
+#define RFLAGS_RF 0x10000ull
+#define TRAP_TRACE_ 2 /* si_code of a single step */
+#define TRAP_DEBUG 1
 
-extern char signal_entry[], signal_restorer[], rt_resume[], rt_resume_end[];
+extern char signal_entry[], signal_restorer[], rt_resume[], rt_resume_end[], rt_step[];
 
 static bool is_sync(int signo) { return signo <= 64 && (SIGNALS_SYNC & SIG_BIT(signo)); }
 
@@ -52,7 +52,7 @@ static void regs_from(struct fault_regs *r, const struct mcontext *mc) {
                             mc->r8,  mc->r9,  mc->r10, mc->r11, mc->r12, mc->r13, mc->r14, mc->r15};
     memcpy(r->gpr, g, sizeof g);
     r->host_pc = mc->rip;
-    r->rflags = mc->eflags & ~FLAG_TF;
+    r->rflags = mc->eflags & ~RFLAGS_TF;
 }
 
 static void queue(struct thread *t, const struct siginfo_raw *info, bool is_fault) {
@@ -67,18 +67,27 @@ static void queue(struct thread *t, const struct siginfo_raw *info, bool is_faul
 /* Leaves the interrupted place for good: guest registers are in the thread block, go on at the safepoint. */
 static void leave_to_safepoint(struct ucontext_raw *uc) {
     uc->mc.rip = (uint64_t)rt_resume;
-    uc->mc.eflags &= ~(FLAG_TF | RFLAGS_DF);
+    uc->mc.eflags &= ~(RFLAGS_TF | RFLAGS_DF);
 }
 
 static void hold_further_signals(struct ucontext_raw *uc) { uc->sigmask |= ~SIGNALS_SYNC; }
+
+static bool is_pushf(const uint8_t *code) { return code[0] == 0x9c || (code[0] == 0x66 && code[1] == 0x9c); }
+
+static void step_from(struct thread *t, struct ucontext_raw *uc, enum stepping why) {
+    uc->mc.eflags |= RFLAGS_TF;
+    t->stepping = why;
+    t->step_is_pushf = why == STEP_OUT && is_pushf((const uint8_t *)uc->mc.rip);
+}
 
 static bool between(uint64_t pc, const char *lo, const char *hi) { return pc >= (uint64_t)lo && pc < (uint64_t)hi; }
 
 /* Something is pending: brings the thread from where it was interrupted towards its next safepoint. */
 static void head_for_safepoint(struct thread *t, struct ucontext_raw *uc) {
     uint64_t pc = uc->mc.rip;
-    uc->mc.eflags &= ~FLAG_TF;
-    t->stepping = false;
+    uc->mc.eflags &= ~RFLAGS_TF;
+    if (t->stepping == STEP_OUT && t->step_is_pushf) ((uint8_t *)uc->mc.rsp)[1] &= (uint8_t)~(RFLAGS_TF >> 8);
+    t->stepping = STEP_NOT;
     if (cache_contains(pc)) {
         if (fault_at_boundary(pc)) {
             struct fault_regs regs;
@@ -86,8 +95,7 @@ static void head_for_safepoint(struct thread *t, struct ucontext_raw *uc) {
             fault_to_guest(t->tb, &regs);
             leave_to_safepoint(uc);
         } else { /* in the middle of one instruction's sequence: a few single steps lead out of it */
-            uc->mc.eflags |= FLAG_TF;
-            t->stepping = true;
+            step_from(t, uc, STEP_OUT);
         }
     } else if (between(pc, rt_resume, rt_resume_end)) {
         uc->mc.rip = (uint64_t)rt_resume;
@@ -96,18 +104,51 @@ static void head_for_safepoint(struct thread *t, struct ucontext_raw *uc) {
     }
 }
 
+static void queue_step_trap(struct thread *t) {
+    struct siginfo_raw info = {.signo = SIGTRAP_, .code = TRAP_TRACE_};
+    info.w[0] = t->tb->pc;
+    t->fault_err = 0;
+    t->fault_trapno = TRAP_DEBUG;
+    queue(t, &info, true);
+}
+
+/* A step of the program's own, inside the cache or just out of it. */
+static void on_guest_step(struct thread *t, struct ucontext_raw *uc) {
+    uint64_t pc = uc->mc.rip;
+    if (cache_contains(pc) && !fault_at_boundary(pc)) {
+        step_from(t, uc, STEP_FOR_GUEST);
+        return;
+    }
+    uc->mc.eflags &= ~RFLAGS_TF;
+    t->stepping = STEP_NOT;
+    if (!cache_contains(pc)) { /* the runtime does the rest of the instruction */
+        t->tb->stepped = true;
+        return;
+    }
+    struct fault_regs regs;
+    regs_from(&regs, &uc->mc);
+    fault_to_guest(t->tb, &regs);
+    t->tb->rflags &= ~RFLAGS_RF; /* comes from our own way in */
+    queue_step_trap(t);
+    leave_to_safepoint(uc);
+    hold_further_signals(uc);
+}
+
 static void on_fault(struct thread *t, struct siginfo_raw *info, struct ucontext_raw *uc) {
     uint64_t pc = uc->mc.rip;
     if (between(pc, guest_copy_insn, guest_copy_end)) {
+        t->copy_fault = (struct guest_fault){info->signo, info->code, info->w[0], uc->mc.trapno, uc->mc.err};
         uc->mc.rip = (uint64_t)guest_copy_end;
         return;
     }
     struct fault_regs regs;
     regs_from(&regs, &uc->mc);
-    if (info->signo == SIGTRAP_ && info->code != 2 /* TRAP_TRACE */ && cache_contains(pc - 1)) regs.host_pc--;
     enum fault_where where = fault_to_guest(t->tb, &regs);
     if (where == FAULT_NOT_CACHE) crash_report(t, info, &uc->mc);
+    bool was_step = t->stepping == STEP_FOR_GUEST;
+    t->stepping = STEP_NOT;
     if (where == FAULT_NOT_THE_GUESTS) { /* on with the guest, from what is in the thread block now */
+        t->tb->stepped = was_step;
         t->tb->pending = 1;
         leave_to_safepoint(uc);
         hold_further_signals(uc);
@@ -117,7 +158,8 @@ static void on_fault(struct thread *t, struct siginfo_raw *info, struct ucontext
     t->fault_trapno = uc->mc.trapno;
     t->fault_cr2 = uc->mc.cr2;
     /* a fault that names the instruction names the guest's */
-    if (info->signo == SIGILL_ || info->signo == SIGFPE_) info->w[0] = t->tb->pc;
+    bool names_pc = info->signo == SIGILL_ || info->signo == SIGFPE_ || (info->signo == SIGTRAP_ && info->code != SI_KERNEL_);
+    if (names_pc) info->w[0] = t->tb->pc;
     queue(t, info, true);
     leave_to_safepoint(uc);
     hold_further_signals(uc);
@@ -127,8 +169,16 @@ void signals_handle(int signo, struct siginfo_raw *info, struct ucontext_raw *uc
     struct thread *t = thread_self();
     bool by_kernel = info->code > 0;
     if (is_sync(signo) && by_kernel) {
-        if (signo == SIGTRAP_ && t->stepping) {
-            head_for_safepoint(t, uc);
+        if (uc->mc.rip == (uint64_t)rt_step) {
+            uc->mc.rip = t->tb->step_host_pc;
+            step_from(t, uc, STEP_FOR_GUEST);
+            return;
+        }
+        if (signo == SIGTRAP_ && info->code == TRAP_TRACE_ && t->stepping) {
+            if (t->stepping == STEP_FOR_GUEST)
+                on_guest_step(t, uc);
+            else
+                head_for_safepoint(t, uc);
             return;
         }
         on_fault(t, info, uc);
@@ -203,9 +253,12 @@ static bool deliver(struct thread *t, const struct pending_signal *s) {
         if (default_ignores(signo)) return false;
         signals_die(t, &s->info);
     }
-    uint64_t err = s->is_fault ? t->fault_err : 0, trapno = s->is_fault ? t->fault_trapno : 0;
-    uint64_t cr2 = s->is_fault ? t->fault_cr2 : 0;
-    if (!sigframe_push(t, &s->info, &sa, err, trapno, cr2)) {
+    if (s->is_fault && is_sync(signo)) {
+        t->shown_err = t->fault_err;
+        t->shown_trapno = t->fault_trapno;
+        if (t->fault_trapno == TRAP_PAGE_FAULT) t->shown_cr2 = t->fault_cr2;
+    }
+    if (!sigframe_push(t, &s->info, &sa)) {
         struct siginfo_raw segv = {.signo = SIGSEGV_, .code = 0x80};
         lock_take(&p->lock);
         p->action[SIGSEGV_].handler = 0;
@@ -252,14 +305,29 @@ void signals_safepoint(struct tblock *tb) {
 }
 
 void signals_raise_fault(struct tblock *tb, int signo, int code, gaddr addr) {
-    struct thread *t = tb->thread;
     struct siginfo_raw info = {.signo = signo, .code = code};
     info.w[0] = addr;
-    t->fault_err = signo == SIGSEGV_ ? 0x14 : 0; /* user, instruction fetch */
-    t->fault_trapno = signo == SIGSEGV_ ? TRAP_PAGE_FAULT : signo == SIGILL_ ? 6 : 0;
-    t->fault_cr2 = addr;
     signals_block_all();
-    queue(t, &info, true);
+    queue(tb->thread, &info, true);
+}
+
+void signals_raise(struct tblock *tb, const struct guest_fault *f) {
+    struct thread *t = tb->thread;
+    t->fault_err = f->err;
+    t->fault_trapno = f->trapno;
+    t->fault_cr2 = f->addr;
+    tb->rflags |= RFLAGS_RF;
+    signals_raise_fault(tb, f->signo, f->code, f->addr);
+    signals_safepoint(tb);
+}
+
+void signals_raise_copy_fault(struct tblock *tb) { signals_raise(tb, &tb->thread->copy_fault); }
+
+void signals_step_trap(struct tblock *tb) {
+    tb->stepped = false;
+    signals_block_all();
+    queue_step_trap(tb->thread);
+    signals_safepoint(tb);
 }
 
 /* ---- system calls ---- */

@@ -15,8 +15,24 @@ void signals_block_all(void);
 
 /* engine_host.safepoint: delivers what is pending. */
 void signals_safepoint(struct tblock *tb);
-/* A fault that the runtime found by itself at t->pc. */
+/* Queues a signal that the program cannot put off, as a system call does that is refused. */
 void signals_raise_fault(struct tblock *tb, int signo, int code, gaddr addr);
+
+#define SI_KERNEL_ 0x80
+#define RFLAGS_TF 0x100ull
+#define TRAP_PROTECTION 13
+#define TRAP_PAGE_FAULT 14
+#define PF_PRESENT 1
+#define PF_WRITE 2
+#define PF_USER 4
+#define PF_FETCH 16
+
+/* Delivers a fault of the instruction at t->pc that the runtime found by itself. */
+void signals_raise(struct tblock *tb, const struct guest_fault *f);
+/* The same for the access that guest_read() or guest_write() has just failed to make. */
+void signals_raise_copy_fault(struct tblock *tb);
+/* engine_host.step_trap */
+void signals_step_trap(struct tblock *tb);
 
 long signals_sigaction(struct tblock *t, uint64_t a[6]);
 long signals_sigprocmask(struct tblock *t, uint64_t a[6]);

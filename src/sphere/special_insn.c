@@ -1,102 +1,294 @@
 #include "sphere/special_insn.h"
 
-#include "inproc/fmt.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
+#include "sphere/aspace.h"
+#include "sphere/code_watch.h"
+#include "sphere/fpu_image.h"
 #include "sphere/gate.h"
 #include "sphere/legacy.h"
+#include "sphere/operand.h"
+#include "sphere/segment.h"
 #include "sphere/signals.h"
 
 #define SIGILL_ 4
-#define SIGTRAP_ 5
 #define SIGSEGV_ 11
+#define TRAP_INVALID_OPCODE 6
 
-static void fault(struct tblock *t, int signo, int code, gaddr addr) {
-    signals_raise_fault(t, signo, code, addr);
-    signals_safepoint(t);
+#define FLAG_NT 0x4000ull
+#define POPF_FLAGS 0x244cd5ull /* what the program may change: arithmetic flags, DF, NT, AC, ID; TF is kept apart */
+#define FIXED_FLAGS 0x202ull
+
+/* The instruction being done. */
+struct doing {
+    struct tblock *t;
+    struct insn in;
+    uint8_t bytes[INSN_MAX_LEN];
+};
+
+static void illegal(struct tblock *t) {
+    signals_raise(t, &(struct guest_fault){SIGILL_, 2 /* ILL_ILLOPN */, t->pc, TRAP_INVALID_OPCODE, 0});
 }
 
-static void illegal(struct tblock *t) { fault(t, SIGILL_, 2 /* ILL_ILLOPN */, t->pc); }
-
-static void do_int(struct tblock *t, const struct insn *in) {
-    uint8_t op = in->opcode;
-    if (op == 0xcc || (op == 0xcd && (uint8_t)in->imm == 3)) {
-        t->pc += in->len;
-        fault(t, SIGTRAP_, 0x80 /* SI_KERNEL */, 0);
-        return;
-    }
-    if (op == 0xf1) {
-        t->pc += in->len;
-        fault(t, SIGTRAP_, 1 /* TRAP_BRKPT */, t->pc);
-        return;
-    }
-    if (op == 0xcd && (uint8_t)in->imm == 0x80) {
-        t->pc += in->len;
-        legacy_int80(t, in->len);
-        return;
-    }
-    fault(t, SIGSEGV_, 0x80, 0);
+static void protection(struct tblock *t, uint64_t err) {
+    signals_raise(t, &(struct guest_fault){SIGSEGV_, SI_KERNEL_, 0, TRAP_PROTECTION, err});
 }
 
-static bool pop64(struct tblock *t, uint64_t *v) {
-    if (!guest_read(v, t->gpr[RSP], 8)) return false;
-    t->gpr[RSP] += 8;
+/* ---- memory; false: the fault is raised ---- */
+
+static bool load(struct doing *d, void *to, gaddr from, size_t n) {
+    memset(to, 0, 8);
+    if (guest_read(to, from, n)) return true;
+    signals_raise_copy_fault(d->t);
+    return false;
+}
+
+static bool store(struct doing *d, gaddr to, const void *from, size_t n) {
+    code_watch_before_kernel_write(to, n);
+    if (guest_write(to, from, n)) return true;
+    signals_raise_copy_fault(d->t);
+    return false;
+}
+
+static void set_reg(struct tblock *t, int reg, uint64_t v, unsigned size) {
+    if (size == 2)
+        t->gpr[reg] = (t->gpr[reg] & ~0xffffull) | (uint16_t)v;
+    else
+        t->gpr[reg] = size == 4 ? (uint32_t)v : v;
+}
+
+/* ---- flags ---- */
+
+static void set_flags(struct tblock *t, uint64_t v, unsigned size) {
+    uint64_t may = size == 2 ? POPF_FLAGS & 0xffff : POPF_FLAGS;
+    t->rflags = (t->rflags & ~may) | (v & may) | FIXED_FLAGS;
+    t->trap_flag = v & RFLAGS_TF;
+}
+
+static void do_popf(struct doing *d) {
+    struct tblock *t = d->t;
+    unsigned size = operand_size(&d->in, d->bytes) == 2 ? 2 : 8;
+    uint64_t v;
+    if (!load(d, &v, t->gpr[RSP], size)) return;
+    set_flags(t, v, size);
+    t->gpr[RSP] += size;
+    t->pc += d->in.len;
+}
+
+/* ---- far transfers: those that stay in 64-bit code ---- */
+
+static bool is_canonical(gaddr a) { return (int64_t)(a << 16) >> 16 == (int64_t)a; }
+
+/* The code segment named in a far transfer is good; else the fault is raised. */
+static bool good_target(struct doing *d, uint16_t cs, gaddr target, bool any_rpl) {
+    uint16_t wanted = any_rpl ? cs | 3 : cs;
+    if (wanted != GUEST_CS) { /* 32-bit code is refused like a segment that is not there */
+        protection(d->t, cs & 0xfffc);
+        return false;
+    }
+    if (!is_canonical(target)) {
+        protection(d->t, 0);
+        return false;
+    }
     return true;
 }
 
-/* iretq and retf to the same code segment; everything else that is far faults as it would for a bad selector. */
-static void do_far(struct tblock *t, const struct insn *in) {
-    const uint8_t *b = (const uint8_t *)t->pc;
-    bool wide = in->has_rex && (b[in->rex_off] & 8);
-    uint64_t old_sp = t->gpr[RSP], pc, cs, flags, sp, ss;
-    if (in->opcode == 0xcf && wide && pop64(t, &pc) && pop64(t, &cs) && pop64(t, &flags) && pop64(t, &sp) && pop64(t, &ss) &&
-        (uint16_t)cs == 0x33) {
-        t->pc = pc;
-        t->gpr[RSP] = sp;
-        t->rflags = (flags & 0x244dd5ull) | 0x202;
-        return;
-    }
-    t->gpr[RSP] = old_sp;
-    if ((in->opcode == 0xcb || in->opcode == 0xca) && wide && pop64(t, &pc) && pop64(t, &cs) && (uint16_t)cs == 0x33) {
-        t->pc = pc;
-        if (in->opcode == 0xca) t->gpr[RSP] += (uint16_t)in->imm;
-        return;
-    }
-    t->gpr[RSP] = old_sp;
-    fault(t, SIGSEGV_, 0x80, 0);
+static void do_lret(struct doing *d) {
+    struct tblock *t = d->t;
+    unsigned size = operand_size(&d->in, d->bytes);
+    uint64_t cs, pc;
+    if (!load(d, &cs, t->gpr[RSP] + size, size) || !load(d, &pc, t->gpr[RSP], size)) return;
+    if (!good_target(d, (uint16_t)cs, pc, false)) return;
+    t->gpr[RSP] += 2 * size + (d->in.opcode == 0xca ? (uint16_t)d->in.imm : 0);
+    t->pc = pc;
 }
 
-static void do_gsbase(struct tblock *t, const struct insn *in) {
-    const uint8_t *b = (const uint8_t *)t->pc;
-    bool wide = in->has_rex && (b[in->rex_off] & 8);
-    int reg = (in->modrm & 7) | (in->has_rex ? (b[in->rex_off] & 1) << 3 : 0);
-    if ((in->modrm >> 3 & 7) == 1) /* rdgsbase */
+static void do_iret(struct doing *d) {
+    struct tblock *t = d->t;
+    unsigned size = operand_size(&d->in, d->bytes);
+    uint64_t v[5]; /* pc, cs, flags, sp, ss */
+    if (t->rflags & FLAG_NT) {
+        protection(t, 0);
+        return;
+    }
+    for (unsigned i = 0; i < 5; i++)
+        if (!load(d, &v[i], t->gpr[RSP] + i * size, size)) return;
+    if (!good_target(d, (uint16_t)v[1], v[0], false)) return;
+    if ((uint16_t)v[4] != GUEST_SS) {
+        protection(t, v[4] & 0xfffc);
+        return;
+    }
+    t->pc = v[0];
+    set_flags(t, v[2], size);
+    set_reg(t, RSP, v[3], size);
+}
+
+/* ljmp and lcall through memory. Only Intel knows 64-bit offsets. */
+static void do_far_memory(struct doing *d) {
+    struct tblock *t = d->t;
+    unsigned size = operand_size(&d->in, d->bytes);
+    if (size == 8 && !segment_has_wide_pointers()) size = 4;
+    gaddr at = operand_address(t, &d->in, d->bytes);
+    uint64_t cs, pc;
+    if (!load(d, &cs, at + size, 2) || !load(d, &pc, at, size)) return;
+    if (!good_target(d, (uint16_t)cs, pc, true)) return;
+    if ((d->in.modrm >> 3 & 7) == 3) { /* lcall */
+        uint64_t own = GUEST_CS, next = t->pc + d->in.len, sp = t->gpr[RSP];
+        if (!store(d, sp - size, &own, size) || !store(d, sp - 2 * size, &next, size)) return;
+        t->gpr[RSP] = sp - 2 * size;
+    }
+    t->pc = pc;
+}
+
+static void do_far(struct doing *d) {
+    switch (d->in.opcode) {
+    case 0xcf: do_iret(d); break;
+    case 0xca:
+    case 0xcb: do_lret(d); break;
+    case 0xff: do_far_memory(d); break;
+    default: /* sysenter: 64-bit programs get nothing from it */
+        if (segment_has_wide_pointers())
+            protection(d->t, 0);
+        else
+            illegal(d->t);
+    }
+}
+
+/* ---- gs ---- */
+
+static void do_gsbase(struct doing *d) {
+    struct tblock *t = d->t;
+    bool wide = operand_size(&d->in, d->bytes) == 8;
+    int reg = operand_rm(&d->in, d->bytes);
+    if ((d->in.modrm >> 3 & 7) == 1) { /* rdgsbase */
         t->gpr[reg] = wide ? t->guest_gs : (uint32_t)t->guest_gs;
-    else
-        t->guest_gs = wide ? t->gpr[reg] : (uint32_t)t->gpr[reg];
+    } else {
+        uint64_t base = wide ? t->gpr[reg] : (uint32_t)t->gpr[reg];
+        if (!is_canonical(base)) {
+            protection(t, 0);
+            return;
+        }
+        t->guest_gs = base;
+    }
+    t->pc += d->in.len;
+}
+
+static bool load_gs(struct doing *d, uint16_t selector) {
+    if (segment_load_gs(d->t, selector)) return true;
+    protection(d->t, selector & 0xfffc);
+    return false;
+}
+
+/* mov from gs, mov to gs, push, pop, lgs. */
+static void do_segreg(struct doing *d) {
+    struct tblock *t = d->t;
+    const struct insn *in = &d->in;
+    unsigned size = operand_size(in, d->bytes), slot = size == 2 ? 2 : 8;
+    uint64_t v = t->guest_gs_selector;
+    switch (in->opcode) {
+    case 0x8c:
+        if (!in->has_mem)
+            set_reg(t, operand_rm(in, d->bytes), v, size);
+        else if (!store(d, operand_address(t, in, d->bytes), &v, 2))
+            return;
+        break;
+    case 0x8e:
+        v = t->gpr[operand_rm(in, d->bytes)];
+        if (in->has_mem && !load(d, &v, operand_address(t, in, d->bytes), 2)) return;
+        if (!load_gs(d, (uint16_t)v)) return;
+        break;
+    case 0xa8:
+        if (!store(d, t->gpr[RSP] - slot, &v, slot)) return;
+        t->gpr[RSP] -= slot;
+        break;
+    case 0xa9:
+        if (!load(d, &v, t->gpr[RSP], slot) || !load_gs(d, (uint16_t)v)) return;
+        t->gpr[RSP] += slot;
+        break;
+    default: { /* lgs */
+        if (size == 8 && !segment_has_wide_pointers()) size = 4;
+        gaddr at = operand_address(t, in, d->bytes);
+        uint64_t offset;
+        if (!load(d, &v, at + size, 2) || !load(d, &offset, at, size) || !load_gs(d, (uint16_t)v)) return;
+        set_reg(t, operand_reg(in, d->bytes), offset, size);
+    }
+    }
     t->pc += in->len;
 }
 
+/* ---- x87 ---- */
+
+static void do_fpu_store(struct doing *d) {
+    gaddr at = operand_address(d->t, &d->in, d->bytes);
+    struct fpu_field f;
+    if (fpu_image_field(&f, &d->in, d->bytes, at)) {
+        uint64_t ip = 0;
+        if (guest_read(&ip, f.at, f.size) && fpu_image_to_guest(&ip, f.size)) guest_write(f.at, &ip, f.size);
+    }
+    d->t->pc += d->in.len;
+}
+
+/* ---- no instruction ---- */
+
+/* How many bytes at pc can be executed, as far as an instruction reaches. */
+static size_t executable_bytes(gaddr pc) {
+    gaddr at = pc;
+    struct mapping m;
+    while (at < pc + INSN_MAX_LEN && aspace_find(at, &m) && (m.prot & 4 /* PROT_EXEC */)) at = m.end;
+    return MIN(at - pc, (gaddr)INSN_MAX_LEN);
+}
+
+static void invalid(struct doing *d, size_t n) {
+    switch (decode_failure(d->bytes, n)) {
+    case DECODE_CUT_OFF: special_fetch_fault(d->t, d->t->pc + n); break;
+    case DECODE_TOO_LONG: protection(d->t, 0); break;
+    default: illegal(d->t);
+    }
+}
+
+/* The page is there, even if not for execution: the processor says so. */
+static bool is_present(gaddr addr) {
+    uint8_t in_core = 0;
+    return SYS(mincore, PAGE_DOWN(addr), PAGE_SIZE, &in_core) == 0 && (in_core & 1);
+}
+
+void special_fetch_fault(struct tblock *t, gaddr addr) {
+    if (!is_canonical(addr)) {
+        protection(t, 0);
+        return;
+    }
+    struct mapping m;
+    bool mapped = aspace_find(addr, &m);
+    bool present = (int64_t)addr < 0 || (mapped && m.prot && is_present(addr)); /* the kernel's half always counts as present */
+    signals_raise(t, &(struct guest_fault){SIGSEGV_, mapped ? 2 /* SEGV_ACCERR */ : 1, addr, TRAP_PAGE_FAULT,
+                                           PF_USER | PF_FETCH | (present ? PF_PRESENT : 0)});
+}
+
+void special_bad_target(struct tblock *t) { protection(t, 0); }
+
 void special_insn(struct tblock *t, enum special what) {
-    struct insn in;
-    uint8_t bytes[INSN_MAX_LEN];
-    size_t n = INSN_MAX_LEN;
-    while (n && !guest_read(bytes, t->pc, n)) n--;
-    if (!decode_insn(&in, bytes, n, t->pc)) {
-        if (n < INSN_MAX_LEN)
-            fault(t, SIGSEGV_, 1, t->pc + n); /* it runs off the end of what can be executed */
-        else
-            illegal(t);
+    struct doing d = {.t = t};
+    size_t n = executable_bytes(t->pc);
+    while (n && !guest_read(d.bytes, t->pc, n)) n--;
+    if (!decode_insn(&d.in, d.bytes, n, t->pc)) {
+        invalid(&d, n);
         return;
     }
     switch (what) {
-    case SPECIAL_INT: do_int(t, &in); break;
-    case SPECIAL_FAR: do_far(t, &in); break;
-    case SPECIAL_GSBASE: do_gsbase(t, &in); break;
+    case SPECIAL_INT:
+        t->stepped = false;
+        t->pc += d.in.len;
+        legacy_int80(t, d.in.len);
+        break;
+    case SPECIAL_FAR: do_far(&d); break;
+    case SPECIAL_GSBASE: do_gsbase(&d); break;
+    case SPECIAL_SEGREG: do_segreg(&d); break;
+    case SPECIAL_POPF: do_popf(&d); break;
+    case SPECIAL_FPU_STORE: do_fpu_store(&d); break;
     case SPECIAL_XBEGIN: /* every transaction aborts at once */
         t->gpr[RAX] = 0;
-        t->pc = in.target;
+        t->pc = d.in.target;
         break;
-    default: illegal(t);
+    default: engine_drop_block(t->pc); /* it has become an instruction */
     }
 }

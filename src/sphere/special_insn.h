@@ -7,4 +7,9 @@
 /* engine_host.special: t->pc is the instruction; it is advanced, or a signal is delivered. */
 void special_insn(struct tblock *t, enum special what);
 
+/* Raises what the processor raises when it cannot fetch an instruction byte from addr. */
+void special_fetch_fault(struct tblock *t, gaddr addr);
+/* engine_host.bad_target */
+void special_bad_target(struct tblock *t);
+
 #endif

@@ -225,10 +225,7 @@ static int own_file(const struct orders *o) {
 
 static void bad_pc(struct tblock *t) {
     if (legacy_vsyscall(t)) return;
-    struct mapping m;
-    bool mapped = aspace_find(t->pc, &m);
-    signals_raise_fault(t, 11, mapped ? 2 : 1, t->pc);
-    signals_safepoint(t);
+    special_fetch_fault(t, t->pc);
 }
 
 /* What other processes see of this one: command line, name, memory layout. */
@@ -326,7 +323,7 @@ static void start_here(void *sp) {
     int rt_fd = own_file(&o);
     aspace_start(the_runtime.seed);
     engine_host = (struct engine_host){.code_at = code_watch_code_at, .syscall = gate_on_syscall, .special = special_insn,
-                                       .bad_pc = bad_pc, .safepoint = signals_safepoint,
+                                       .bad_pc = bad_pc, .bad_target = special_bad_target, .step_trap = signals_step_trap, .safepoint = signals_safepoint,
                                        .oldest_epoch = threads_oldest_epoch, .hurry = hurry_threads, .claim = aspace_claim, .unclaim = aspace_unclaim, .kept_at = aspace_kept_at};
     engine_start(o.policy);
     if (the_runtime.use_cache && the_runtime.cache_dir[0]) kept_start(the_runtime.cache_dir, own_build());

@@ -42,13 +42,28 @@ struct altstack { /* stack_t */
     uint64_t size;
 };
 
+/* Why the trap flag is set in the cache. */
+enum stepping {
+    STEP_NOT,
+    STEP_OUT,       /* to the next instruction boundary, with signals queued */
+    STEP_FOR_GUEST, /* to the next instruction boundary, because the program has its trap flag set */
+};
+
+/* A fault as the kernel reports it to a program. */
+struct guest_fault {
+    int signo, code;
+    gaddr addr;
+    uint64_t trapno, err;
+};
+
 struct thread {
     struct tblock *tb;
     struct process *process;
     int tid, tgid; /* 0 until the thread can take signals */
     bool in_use;
     bool in_call;        /* a system call is under way, with the arguments that are in tb->gpr */
-    bool stepping;       /* single-stepping to the next instruction boundary, with signals queued */
+    enum stepping stepping;
+    bool step_is_pushf;  /* the step under way pushes the flags, with a trap flag that is ours */
     uint64_t sigmask;    /* as the program sees it */
     uint64_t saved_mask; /* sigsuspend & co: mask to restore after delivery */
     bool restore_mask;
@@ -56,6 +71,8 @@ struct thread {
     int n_pending;
     struct pending_signal pending[PENDING_MAX];
     uint64_t fault_err, fault_trapno, fault_cr2; /* of the pending fault, as the kernel reported them */
+    uint64_t shown_err, shown_trapno, shown_cr2; /* of the last one that the program saw: the kernel shows them ever after */
+    struct guest_fault copy_fault; /* why guest_copy() failed last */
     uint8_t *sigstack; /* the runtime's own alternate stack */
     struct seccomp seccomp; /* the program's own filters */
     struct thread *next;

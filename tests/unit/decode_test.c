@@ -334,7 +334,7 @@ static const struct expectation expectations[] = {
     {"xsavec [rdi]", B(0x0f, 0xc7, 0x27), INSN_XSAVE, AX | DX | DI, .store = MEM_SIZE_UNKNOWN},
     {"xbegin", B(0xc7, 0xf8, 2, 0, 0, 0), INSN_XBEGIN, ALL, AX, 0, EVERY_FLAG, .imm = 2, .target = 8},
     {"rdgsbase rax", B(0xf3, 0x48, 0x0f, 0xae, 0xc8), INSN_GSBASE, 0, AX, AX},
-    {"mov fs, eax", B(0x8e, 0xe0), INSN_SEGREG, AX},
+    {"mov fs, eax", B(0x8e, 0xe0), INSN_PLAIN, AX},
     {"mov eax, gs", B(0x8c, 0xe8), INSN_SEGREG, 0, AX, AX},
     {"ud2", B(0x0f, 0x0b), INSN_PLAIN},
     {"hlt", B(0xf4), INSN_PLAIN},

@@ -4,6 +4,7 @@
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
 
+#include "inproc/layout.h"
 #include "inproc/sys.h"
 #include "sphere/runtime.h"
 #include "sphere/sys/special.h"
@@ -75,7 +76,11 @@ long sys_seccomp(struct tblock *t, uint64_t a[6]) {
 
 long sys_arch_prctl(struct tblock *t, uint64_t a[6]) {
     switch (a[0]) {
-    case ARCH_SET_GS: t->guest_gs = a[1]; return 0;
+    case ARCH_SET_GS:
+        if (a[1] >= LAYOUT_GUEST_END) return -EPERM;
+        t->guest_gs = a[1];
+        t->guest_gs_selector = 0;
+        return 0;
     case ARCH_GET_GS: return guest_write(a[1], &t->guest_gs, 8) ? 0 : -EFAULT;
     case ARCH_SET_CPUID: return a[1] ? 0 : -ENODEV; /* a faulting cpuid would hit the runtime */
     case ARCH_SHSTK_ENABLE: return -EOPNOTSUPP;

@@ -28,6 +28,8 @@ static void copy_registers(struct tblock *to, const struct tblock *from, gaddr s
     to->pc = from->pc;
     to->rflags = from->rflags;
     to->guest_gs = from->guest_gs;
+    to->guest_gs_selector = from->guest_gs_selector;
+    to->trap_flag = from->trap_flag;
     to->gpr[RAX] = 0;
     to->gpr[RCX] = from->pc;
     to->gpr[R11] = from->rflags;

@@ -1,0 +1,35 @@
+#include "sphere/fpu_image.h"
+
+#include "engine/engine.h"
+#include "sphere/gate.h"
+#include "sphere/operand.h"
+
+#define XSTATE_BV 512
+
+static bool is_one_byte(const struct insn *in) { return in->opcode_off == in->prefix_len + in->has_rex; }
+
+bool fpu_image_field(struct fpu_field *f, const struct insn *in, const uint8_t *bytes, gaddr at) {
+    unsigned size = operand_size(in, bytes);
+    if (is_one_byte(in)) { /* fnstenv, fnsave: never more than 32 bits */
+        *f = size == 2 ? (struct fpu_field){at + 6, 2} : (struct fpu_field){at + 12, 4};
+        return true;
+    }
+    *f = (struct fpu_field){at + 8, size == 8 ? 8 : 4};
+    if (in->cls != INSN_XSAVE) return true;
+    uint64_t saved;
+    return guest_read(&saved, at + XSTATE_BV, 8) && (saved & 1);
+}
+
+bool fpu_image_to_guest(uint64_t *ip, unsigned size) {
+    if (size == 2) { /* too little to find it by; programs that store this form do not use it */
+        *ip = 0;
+        return true;
+    }
+    for (struct region *r = region_first(); r; r = r->next) {
+        uint64_t host = size == 8 ? *ip : ((uint64_t)r->base & ~0xffffffffull) | *ip;
+        if (!region_holds(r, (void *)host)) continue;
+        *ip = fault_guest_pc(host); /* 0 if the block is gone */
+        return true;
+    }
+    return false;
+}
