@@ -541,10 +541,13 @@ static size_t invalidate_list(struct block *b, gaddr page, gaddr lo, gaddr hi) {
     return n;
 }
 
-/* The mapping of a whole file goes away: its kept region with it. */
+/* The mapping of a whole file goes away: its kept region with it. Where a part changes, what is translated from now on may be
+ * something else than the file's. */
 static void drop_kept_in(gaddr lo, gaddr hi) {
     for (struct region *r = regions; r; r = r->next) {
-        if (!r->is_kept || r->retired || r->kept.file.text_start < lo || r->kept.file.text_end > hi) continue;
+        if (!r->is_kept || r->retired || r->kept.file.text_start >= hi || r->kept.file.text_end <= lo) continue;
+        r->tainted = true;
+        if (r->kept.file.text_start < lo || r->kept.file.text_end > hi) continue;
         cache_set_kept_region(r->kept.file.base, r->kept.file.span, NULL);
         region_retire(r);
     }

@@ -14,16 +14,21 @@
 
 #define KEPT_MAGIC 0x31745065736972ull
 #define SLOT_SIZE 0x40000ul
-#define DIR_LIMIT (512ul << 20) /* all images together */
 #define NAME_LEN 17
+#define TEMP_PREFIX ".new-"
+#define TEMP_OLD 600 /* seconds: whoever wrote it is gone */
+#define RLIMIT_FSIZE_ 1
 
 static char dir[512];
 static uint64_t build_id;
+static uint64_t dir_limit = 512ul << 20; /* bytes of all images together */
 
 void kept_start(const char *path, uint64_t build) {
     build_id = build;
     if (path) fmt_into(dir, sizeof dir, "%s", path);
 }
+
+void kept_set_limit(uint64_t bytes) { dir_limit = bytes; }
 
 static void image_name(char *out, size_t cap, const struct kept_file *f) {
     uint64_t h = hash_bytes(f, sizeof *f, build_id ^ the_policy->id << 1);
@@ -50,7 +55,7 @@ static bool head_fits(const struct kept_head *h, const struct kept_file *f, uint
 }
 
 static long open_image(const char *name, uint64_t *size) {
-    long fd = SYS(openat, AT_FDCWD, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    long fd = SYS(openat, AT_FDCWD, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return fd;
     struct stat st;
     if (SYS(fstat, fd, &st) != 0 || (st.st_mode & 0170000) != 0100000 || (st.st_mode & 022) || st.st_uid != (uint32_t)SYS(geteuid)) {
@@ -83,6 +88,7 @@ static struct region *load(uint64_t at, size_t size, const struct kept_file *f) 
                     (uint64_t)r->base == at && (uint64_t)r->end == at + size;
         if (!good) {
             SYS(munmap, at, size);
+            SYS(unlink, name); /* damaged: makes way for a new one */
             r = NULL;
         }
     }
@@ -97,7 +103,7 @@ static struct region *load(uint64_t at, size_t size, const struct kept_file *f) 
 static void place_of(const struct kept_file *f, uint64_t *at, size_t *size) {
     if (f->base < LAYOUT_LIB_BASE) {
         *at = LAYOUT_KEPT_LOW;
-        *size = MIN(f->span * LAYOUT_KEPT_SCALE, LAYOUT_KEPT_LOW_END - LAYOUT_KEPT_LOW);
+        *size = MIN(f->span * LAYOUT_KEPT_LOW_SCALE, LAYOUT_KEPT_LOW_END - LAYOUT_KEPT_LOW);
         return;
     }
     *at = LAYOUT_KEPT_BASE + (f->base - LAYOUT_LIB_BASE) * LAYOUT_KEPT_SCALE;
@@ -180,7 +186,7 @@ static bool write_all(int fd, const uint8_t *p, size_t n) {
 static void write_image(const struct copy *c) {
     char name[600], temp[600];
     image_name(name, sizeof name, &c->r->kept.file);
-    fmt_into(temp, sizeof temp, "%s/.new-%d", dir, (int)SYS(gettid));
+    fmt_into(temp, sizeof temp, "%s/" TEMP_PREFIX "%d", dir, (int)SYS(gettid));
     long fd = SYS(openat, AT_FDCWD, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd == -EEXIST) { /* left behind by a process that was killed */
         SYS(unlink, temp);
@@ -206,11 +212,17 @@ static bool disk_has_as_much(const struct region *r) {
     return more;
 }
 
+/* Larger files raise SIGXFSZ, which is the program's business. */
+static bool may_write(uint64_t bytes) {
+    uint64_t limit[2];
+    return bytes <= dir_limit && SYS(prlimit64, 0, RLIMIT_FSIZE_, 0, limit) == 0 && bytes <= limit[0];
+}
+
 static void save_region(struct region *r) {
     struct copy c = {.r = r};
     c.code_bytes = PAGE_UP((size_t)(r->code_next - r->base));
     c.meta_bytes = (size_t)(r->end - (uint8_t *)PAGE_DOWN((uint64_t)r->meta_next));
-    if (c.code_bytes + c.meta_bytes > (size_t)(r->end - r->base)) return;
+    if (c.code_bytes + c.meta_bytes > (size_t)(r->end - r->base) || !may_write(c.code_bytes + c.meta_bytes)) return;
     c.buf = arena_try_pages(c.code_bytes + c.meta_bytes);
     if (!c.buf) return;
     memcpy(c.buf, r->base, c.code_bytes);
@@ -227,36 +239,54 @@ static void save_region(struct region *r) {
     arena_free_pages(c.buf, c.code_bytes + c.meta_bytes);
 }
 
-/* Removes images when all of them together are too large: the ones that were written longest ago. */
-static void trim_dir(void) {
-    struct entry {
-        uint64_t size, mtime;
-        char name[NAME_LEN];
-    };
-    static struct entry list[4096];
-    long fd = SYS(openat, AT_FDCWD, dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) return;
+struct image {
+    uint64_t size, used; /* used: when, in seconds */
+    char name[NAME_LEN];
+};
+
+/* Images in the directory, at most `most` of them; *total counts the bytes of all. Removes what was left unfinished. */
+static size_t list_images(int fd, struct image *list, size_t most, uint64_t *total) {
     static char buf[32768] __attribute__((aligned(8)));
+    int64_t now[2] = {0, 0};
+    SYS(clock_gettime, 0 /* CLOCK_REALTIME */, now);
     size_t n = 0;
-    uint64_t total = 0;
+    *total = 0;
+    SYS(lseek, fd, 0, 0);
     for (long got; (got = SYS(getdents64, fd, buf, sizeof buf)) > 0;) {
         for (long at = 0; at < got; at += *(uint16_t *)(buf + at + 16)) {
             const char *name = buf + at + 19;
             struct stat st;
-            if (strlen(name) != NAME_LEN - 1 || n == ARRAY_LEN(list) || SYS(newfstatat, fd, name, &st, AT_SYMLINK_NOFOLLOW)) continue;
+            bool temp = str_starts(name, TEMP_PREFIX);
+            if ((!temp && strlen(name) != NAME_LEN - 1) || SYS(newfstatat, fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
+            if (temp) {
+                if ((int64_t)st.st_mtime + TEMP_OLD < now[0]) SYS(unlinkat, fd, name, 0);
+                continue;
+            }
+            *total += (uint64_t)st.st_size;
+            if (n == most) continue;
             list[n].size = (uint64_t)st.st_size;
-            list[n].mtime = st.st_mtime;
+            list[n].used = MAX(st.st_mtime, st.st_atime);
             memcpy(list[n++].name, name, NAME_LEN);
-            total += (uint64_t)st.st_size;
         }
     }
-    while (total > DIR_LIMIT && n) {
+    return n;
+}
+
+/* Removes images when all of them together are too large: those not used for longest. */
+static void trim_dir(void) {
+    static struct image list[4096];
+    uint64_t total;
+    long fd = SYS(openat, AT_FDCWD, dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return;
+    size_t n = list_images((int)fd, list, ARRAY_LEN(list), &total);
+    while (total > dir_limit && n) {
         size_t oldest = 0;
         for (size_t i = 1; i < n; i++)
-            if (list[i].mtime < list[oldest].mtime) oldest = i;
+            if (list[i].used < list[oldest].used) oldest = i;
         SYS(unlinkat, fd, list[oldest].name, 0);
         total -= list[oldest].size;
         list[oldest] = list[--n];
+        if (!n && total > dir_limit) n = list_images((int)fd, list, ARRAY_LEN(list), &total);
     }
     SYS(close, fd);
 }

@@ -28,6 +28,7 @@
 #define LAYOUT_LIB_END UL(0x20000000)
 #define LAYOUT_KEPT_BASE UL(0x20000000)
 #define LAYOUT_KEPT_SCALE 2
+#define LAYOUT_KEPT_LOW_SCALE 4 /* only one such program: all its code fits */
 #define LAYOUT_TABLES UL(0x40000000)
 #define LAYOUT_KEPT_LOW UL(0x40400000)
 #define LAYOUT_KEPT_LOW_END UL(0x44000000)

@@ -10,6 +10,7 @@
 #include "inproc/lock.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
+#include "sphere/code_files.h"
 #include "sphere/code_watch.h"
 
 #define MAX_MAPPINGS 1000000
@@ -166,6 +167,13 @@ static bool identify(int fd, struct file_id *id) {
     return (st.st_mode & 0170000) == 0100000;
 }
 
+/* Changed so recently that another change may leave the same times behind: they come from a clock that ticks at 100 Hz. */
+static bool is_young(const struct file_id *id) {
+    int64_t now[2];
+    if (SYS(clock_gettime, 0 /* CLOCK_REALTIME */, now) != 0) return true;
+    return now[0] * 1000000000ll + now[1] - (int64_t)id->ctime_ns < 20000000;
+}
+
 /* A slot in the library area that depends on nothing but the file, as long as it is free. */
 static gaddr find_by_file(const struct file_id *id, size_t len) {
     uint64_t h = mix(mix(mix(as->seed, id->dev), id->ino), id->mtime_ns);
@@ -238,7 +246,7 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
     if (!sys_failed(got)) {
         struct mapping m = {.start = at, .end = at + len, .prot = (uint32_t)prot, .flags = (uint32_t)(flags & ~MAP_FIXED_NOREPLACE), .offset = offset};
         if (!anonymous) m.file = id;
-        m.was_writable = prot & PROT_WRITE;
+        m.was_writable = (prot & PROT_WRITE) || (file && (prot & PROT_EXEC) && is_young(&id));
         list_add(&m);
     }
     lock_drop(&cache_lock);
@@ -441,7 +449,7 @@ void aspace_adopt(gaddr start, size_t len, int prot, const char *name) {
 bool aspace_kept_at(gaddr pc, struct kept_file *out) {
     const struct mapping *m = aspace_peek(pc);
     if (!m || !m->file.ino || m->was_writable || (m->prot & PROT_WRITE) || (m->flags & MAP_TYPE) != MAP_PRIVATE) return false;
-    if (m->start < m->offset || m->start >= LAYOUT_LIB_END || m->name[0]) return false;
+    if (m->start < m->offset || m->start >= LAYOUT_LIB_END || m->name[0] || code_files_is_loose(m)) return false;
     *out = (struct kept_file){.dev = m->file.dev, .ino = m->file.ino, .size = m->file.size, .mtime_ns = m->file.mtime_ns,
                               .ctime_ns = m->file.ctime_ns, .base = m->start - m->offset, .text_start = m->start,
                               .text_end = m->end};

@@ -6,7 +6,10 @@
 #include "inproc/sys.h"
 #include "sphere/gate.h"
 
+#define SIGBUS_ 7
+
 void crash_report(struct thread *t, const struct siginfo_raw *info, const struct mcontext *mc) {
+    if (info->signo == SIGBUS_ && cache_contains(info->w[0])) die("kept translations were truncated while in use; run the program again");
     say("internal error: signal %d (code %d) at %lx, address %lx", info->signo, info->code, mc->rip, info->w[0]);
     if (mc->rip >= LAYOUT_RT && mc->rip < LAYOUT_RT_ARENA)
         say("  in the runtime: reprise-rt+0x%lx (addr2line -e reprise-rt -f 0x%lx)", mc->rip - LAYOUT_RT, mc->rip - LAYOUT_RT);

@@ -1,7 +1,8 @@
 /* Start of the runtime: moves itself out of the program's way, reads its orders, loads the program, runs it.
  *
  * Arguments: reprise-rt --start key=value,... PATH -- ARGV... ; the same form comes from the command line and from our own
- * execve. Keys: cache, cachedir, seed (hex), cachesize (KB), trace, policy; from execve only: execfd (PATH is open there), rtfd (so is the runtime),
+ * execve. Keys: cache, cachedir, seed (hex), cachesize and cachelimit (KB), trace, policy; from execve only: execfd (PATH is
+ * open there), rtfd (so is the runtime),
  * mask (the program's signal mask, hex), mdwe, crowded (no descriptors are left). After PATH may come the program's seccomp
  * filters, one argument each. */
 #include <asm/stat.h>
@@ -123,6 +124,7 @@ static void read_option(struct orders *o, const char *key) {
     if (str_starts(key, "cachedir=")) copy_value(the_runtime.cache_dir, sizeof the_runtime.cache_dir, value);
     if (str_starts(key, "cachesize=")) cache_set_size(number(value, 10) << 10);
     if (str_starts(key, "seed=")) the_runtime.seed = number(value, 16);
+    if (str_starts(key, "cachelimit=")) kept_set_limit(number(value, 10) << 10);
     if (str_starts(key, "trace=")) trace_level = (int)number(value, 10);
     if (str_starts(key, "policy=")) {
         if (is_value(value, "count")) o->policy = &policy_count;
