@@ -39,7 +39,7 @@ int cache_dir(char *path, unsigned long cap) {
 }
 
 static int read_seed(const char *path, unsigned long *seed) {
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return 0;
     ssize_t n = read(fd, seed, sizeof *seed);
     close(fd);
@@ -59,7 +59,7 @@ unsigned long layout_seed(const char *dir) {
     if (fd < 0) return seed;
     int whole = write(fd, &seed, sizeof seed) == sizeof seed;
     close(fd);
-    if (whole && link(temp, path) < 0) read_seed(path, &seed);
+    if (whole && link(temp, path) < 0 && !read_seed(path, &seed)) rename(temp, path); /* what is there is no seed */
     unlink(temp);
     return seed;
 }

@@ -52,6 +52,13 @@ for how in cut_page longer empty zeros noise swapped link dangling loop fifo unr
     warm_up $program
     is_warm $program
 done
+for how in empty dangling loop fifo; do # the number that decides where libraries go
+    restore
+    $how "$dir/seed"
+    same $program
+    warm_up $program
+    is_warm $program
+done
 restore
 damage folder # stays, and does no harm
 same $program
