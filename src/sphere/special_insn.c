@@ -43,9 +43,13 @@ static bool load(struct doing *d, void *to, gaddr from, size_t n) {
     return false;
 }
 
+/* All or nothing: of two pages the second is tried first. */
 static bool store(struct doing *d, gaddr to, const void *from, size_t n) {
+    gaddr second = PAGE_DOWN(to + n - 1);
+    uint8_t byte;
     code_watch_before_kernel_write(to, n);
-    if (guest_write(to, from, n)) return true;
+    bool whole = PAGE_DOWN(to) == second || (guest_read(&byte, second, 1) && guest_write(second, &byte, 1));
+    if (whole && guest_write(to, from, n)) return true;
     signals_raise_copy_fault(d->t);
     return false;
 }
@@ -111,8 +115,9 @@ static void do_iret(struct doing *d) {
         protection(t, 0);
         return;
     }
+    static const uint8_t order[] = {2, 1, 0, 4, 3}; /* shows when one of them is on another page */
     for (unsigned i = 0; i < 5; i++)
-        if (!load(d, &v[i], t->gpr[RSP] + i * size, size)) return;
+        if (!load(d, &v[order[i]], t->gpr[RSP] + order[i] * size, size)) return;
     if (!good_target(d, (uint16_t)v[1], v[0], false)) return;
     if ((uint16_t)v[4] != GUEST_SS) {
         protection(t, v[4] & 0xfffc);
@@ -130,7 +135,7 @@ static void do_far_memory(struct doing *d) {
     if (size == 8 && !segment_has_wide_pointers()) size = 4;
     gaddr at = operand_address(t, &d->in, d->bytes);
     uint64_t cs, pc;
-    if (!load(d, &cs, at + size, 2) || !load(d, &pc, at, size)) return;
+    if (!load(d, &pc, at, size) || !load(d, &cs, at + size, 2)) return;
     if (!good_target(d, (uint16_t)cs, pc, true)) return;
     if ((d->in.modrm >> 3 & 7) == 3) { /* lcall */
         uint64_t own = GUEST_CS, next = t->pc + d->in.len, sp = t->gpr[RSP];
@@ -209,7 +214,7 @@ static void do_segreg(struct doing *d) {
         if (size == 8 && !segment_has_wide_pointers()) size = 4;
         gaddr at = operand_address(t, in, d->bytes);
         uint64_t offset;
-        if (!load(d, &v, at + size, 2) || !load(d, &offset, at, size) || !load_gs(d, (uint16_t)v)) return;
+        if (!load(d, &offset, at, size) || !load(d, &v, at + size, 2) || !load_gs(d, (uint16_t)v)) return;
         set_reg(t, operand_reg(in, d->bytes), offset, size);
     }
     }

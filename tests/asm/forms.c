@@ -231,6 +231,15 @@ static struct area *area_of(uint64_t address, uint64_t size)
     return NULL;
 }
 
+/* The register takes part in the address of a memory operand. */
+static bool is_address(const struct asm_case *c, int reg)
+{
+    for (int i = 0; i < c->nmem; i++)
+        if (c->mem[i].base == reg || c->mem[i].index == reg)
+            return true;
+    return false;
+}
+
 /* Sets in_state for one run; returns the address of the (first) memory operand, or 0. */
 static uint64_t prepare(const struct asm_case *c, int state)
 {
@@ -253,7 +262,7 @@ static uint64_t prepare(const struct asm_case *c, int state)
         for (int i = 0; i < 16; i++)
             memset(in_state.vec[i] + 32, 0, 32);
     uint64_t at = place_memory(c, state);
-    if (c->flags & CASE_CMPXCHG && state == FLOATS && area_of(at, 16)) {
+    if (c->flags & CASE_CMPXCHG && state == FLOATS && area_of(at, 16) && !is_address(c, 0) && !is_address(c, 2)) {
         memcpy(&gpr[0], (void *)at, 8);
         memcpy(&gpr[2], (uint8_t *)at + 8, 8);
     }
