@@ -49,3 +49,6 @@ void *arena_alloc(size_t bytes) {
     lock_drop(&small_lock);
     return p;
 }
+
+void arena_hold(void) { lock_take(&small_lock); }
+void arena_release(void) { lock_drop(&small_lock); }

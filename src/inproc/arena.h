@@ -14,5 +14,8 @@ void arena_free_pages(void *p, size_t bytes);
 
 /* Small zeroed objects that live as long as the process. */
 void *arena_alloc(size_t bytes);
+/* Around fork: the child must not find an allocation half done. */
+void arena_hold(void);
+void arena_release(void);
 
 #endif

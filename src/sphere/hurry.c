@@ -25,21 +25,34 @@ static void barrier_everywhere(void) {
     SYS(membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0);
 }
 
-/* A late thread first finds `pending` set: then it is either seen as idle below or turns around in front of its call
- * (gate.S). So the signal never meets a thread that waits in a call. */
+static void cancel(struct thread *t) { __atomic_store_n(&t->tb->kick, 0, __ATOMIC_RELEASE); }
+
+static void send(struct thread *t) {
+    struct siginfo_raw info = {.signo = KICK_SIGNAL, .code = KICK_CODE};
+    uint64_t held = __atomic_load_n(&t->tb->epoch, __ATOMIC_ACQUIRE);
+    if (SYS(rt_tgsigqueueinfo, t->tgid, t->tid, KICK_SIGNAL, &info) != -ESRCH) return;
+    /* it is gone: a process that shared our memory was killed */
+    __atomic_compare_exchange_n(&t->tb->epoch, &held, EPOCH_IDLE, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+    cancel(t);
+}
+
+/* Two threads, each of which writes one word and reads the other's: we `kick` and then `epoch`, the other `epoch` and then
+ * `kick` (cache_idle). Either we see that it is idle and let it be, or it sees the kick and waits for it before its call. */
 void hurry_threads(uint64_t epoch) {
     struct thread *self = thread_self();
-    bool any = false;
-    for (struct thread *t = threads_first(); t; t = t->next) {
+    struct thread *chosen[16];
+    size_t n = 0;
+    for (struct thread *t = threads_first(); t && n < ARRAY_LEN(chosen); t = t->next) {
+        uint32_t none = 0;
         if (t == self || !is_late(t, epoch)) continue;
-        __atomic_store_n(&t->tb->pending, 1, __ATOMIC_RELEASE);
-        any = true;
+        if (__atomic_compare_exchange_n(&t->tb->kick, &none, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) chosen[n++] = t;
     }
-    if (!any) return;
+    if (!n) return;
     barrier_everywhere();
-    for (struct thread *t = threads_first(); t; t = t->next) {
-        if (t == self || !is_late(t, epoch)) continue;
-        struct siginfo_raw info = {.signo = KICK_SIGNAL, .code = KICK_CODE};
-        SYS(rt_tgsigqueueinfo, t->tgid, t->tid, KICK_SIGNAL, &info);
+    for (size_t i = 0; i < n; i++) {
+        if (is_late(chosen[i], epoch))
+            send(chosen[i]);
+        else
+            cancel(chosen[i]);
     }
 }

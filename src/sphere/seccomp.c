@@ -230,6 +230,9 @@ long seccomp_apply(struct tblock *t, uint64_t nr, const uint64_t a[6]) {
 
 static struct lock add_lock;
 
+void seccomp_hold(void) { lock_take(&add_lock); }
+void seccomp_release(void) { lock_drop(&add_lock); }
+
 long seccomp_set_strict(struct tblock *t) {
     struct seccomp *s = &t->thread->seccomp;
     if (s->mode == SECCOMP_FILTERS) return -EINVAL;

@@ -34,4 +34,8 @@ void seccomp_to_text(const struct seccomp_filter *f, char *out);
 const struct seccomp_filter *seccomp_nth(const struct seccomp *s, int i);
 bool seccomp_from_text(struct seccomp *s, const char *text);
 
+/* Around fork: nobody is in the middle of adding a filter. */
+void seccomp_hold(void);
+void seccomp_release(void);
+
 #endif

@@ -185,6 +185,7 @@ void signals_handle(int signo, struct siginfo_raw *info, struct ucontext_raw *uc
         return;
     }
     if (unlikely(hurry_is_kick(info))) {
+        t->tb->kick = 0;
         t->tb->pending = 1;
         if (!t->stepping) head_for_safepoint(t, uc);
         return;

@@ -18,7 +18,9 @@
 struct slot_head { /* at the start of every slot */
     struct tblock tb;
     struct thread thread;
+    struct process process;
 };
+_Static_assert(sizeof(struct slot_head) <= SLOT_SIGSTACK - PAGE_SIZE, "a gap below the signal stack");
 
 static struct lock slots_lock;
 static uint64_t n_slots;
@@ -83,6 +85,7 @@ void thread_exit(struct thread *t, int status) {
     uint64_t all = ~0ull;
     SYS(rt_sigprocmask, 0, &all, 0, 8);
     if (the_policy->thread_end) the_policy->thread_end(t->tb);
+    if (t->vforked) SYS(exit, status);
     /* from the moment the slot is free, this stack may belong to somebody else: nothing but registers from here on */
     __asm__ volatile("movb $0, (%0)\n\t"
                      "syscall\n\t"
@@ -93,8 +96,12 @@ void thread_exit(struct thread *t, int status) {
     __builtin_unreachable();
 }
 
+struct process *thread_own_process(struct thread *t) { return &((struct slot_head *)t->tb)->process; }
+
+void threads_hold(void) { lock_take(&slots_lock); }
+void threads_release(void) { lock_drop(&slots_lock); }
+
 void threads_after_fork(struct thread *self) {
-    slots_lock.word = 0;
     for (struct thread *t = threads; t; t = t->next)
         if (t != self) t->in_use = false;
     self->tgid = (int)SYS(getpid);

@@ -61,6 +61,7 @@ struct thread {
     struct process *process;
     int tid, tgid; /* 0 until the thread can take signals */
     bool in_use;
+    bool vforked;        /* its parent waits for it and gives the slot back */
     bool in_call;        /* a system call is under way, with the arguments that are in tb->gpr */
     enum stepping stepping;
     bool step_is_pushf;  /* the step under way pushes the flags, with a trap flag that is ours */
@@ -84,7 +85,11 @@ struct thread *thread_new(struct process *p);
 void thread_adopt(struct thread *t);
 /* Ends the calling thread: gives its slot back and exits with `status`, never returning. */
 void thread_exit(struct thread *t, int status) __attribute__((noreturn));
-/* In a fork child: only `self` is left. */
+/* Room for the process of a vfork child, which lives as long as its thread. */
+struct process *thread_own_process(struct thread *t);
+/* Around fork: nobody is in the middle of making a thread. Then in the child: only `self` is left. */
+void threads_hold(void);
+void threads_release(void);
 void threads_after_fork(struct thread *self);
 uint64_t threads_oldest_epoch(void);
 /* Head of the list of all slots, linked by `next`; those that are not in_use are nobody's. */

@@ -68,7 +68,7 @@ if [ "$(id -u)" = 0 ]; then
     chown root "$dir"
     same $program
     is_warm $program # replaced
-    [ "$(find "$dir" -user nobody | wc -l)" = 0 ] || wrong "images of somebody else are still there"
+    [ "$(find "$dir" -user nobody -name '????????????????' | wc -l)" = 0 ] || wrong "images of somebody else are still there"
 fi
 
 # Deleted, replaced and made unwritable under a running program.

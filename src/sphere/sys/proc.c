@@ -36,18 +36,34 @@ static void copy_registers(struct tblock *to, const struct tblock *from, gaddr s
     if (stack) to->gpr[RSP] = stack;
 }
 
+/* The child has no other thread that could finish what is half done: every lock is held over fork, in the usual order. */
+static void hold_everything(struct process *p) {
+    lock_take(&p->lock);
+    seccomp_hold();
+    lock_take(&cache_lock);
+    threads_hold();
+    arena_hold();
+}
+
+static void release_everything(struct process *p) {
+    arena_release();
+    threads_release();
+    lock_drop(&cache_lock);
+    seccomp_release();
+    lock_drop(&p->lock);
+}
+
 /* A child with its own copy of everything: it goes on right here. */
 static long fork_here(struct tblock *t, long nr, const uint64_t args[6], gaddr stack) {
     signals_block_all();
-    lock_take(&cache_lock);
+    hold_everything(t->thread->process);
     long ret = sys6(nr, (long)args[0], (long)args[1], (long)args[2], (long)args[3], (long)args[4], (long)args[5]);
     if (ret == 0) {
         threads_after_fork(t->thread);
         t->thread->process->pid = (int)SYS(getpid);
-        t->thread->process->lock.word = 0;
         if (stack) t->gpr[RSP] = stack;
     }
-    lock_drop(&cache_lock);
+    release_everything(t->thread->process);
     signals_apply_mask(t->thread);
     return ret;
 }
@@ -56,21 +72,22 @@ static long fork_here(struct tblock *t, long nr, const uint64_t args[6], gaddr s
 static long clone_vm(struct tblock *t, long nr, uint64_t args[6], uint64_t flags, gaddr stack, uint64_t *args_stack,
                      uint64_t *args_stack_size) {
     struct thread *self = t->thread;
-    struct process *p = self->process;
+    struct thread *child = thread_new(self->process);
+    if (!child) return -EAGAIN;
     bool new_process = !(flags & CLONE_SIGHAND);
     if (new_process) {
-        p = arena_alloc(sizeof *p);
+        struct process *p = flags & CLONE_VFORK ? thread_own_process(child) : arena_alloc(sizeof *p);
         lock_take(&self->process->lock);
         memcpy(p, self->process, sizeof *p);
         lock_drop(&self->process->lock);
         p->lock.word = 0;
         p->shares_memory = true;
+        child->process = p;
     }
-    struct thread *child = thread_new(p);
-    if (!child) return -EAGAIN;
     child->sigmask = self->sigmask;
     child->seccomp = self->seccomp;
     if (!(flags & CLONE_VM) || (flags & CLONE_VFORK)) child->altstack = self->altstack;
+    child->vforked = flags & CLONE_VFORK;
     copy_registers(child->tb, t, stack);
     uint64_t top = child->tb->rt_sp;
     if (args_stack_size) {
