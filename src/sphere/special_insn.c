@@ -50,6 +50,7 @@ static bool store(struct doing *d, gaddr to, const void *from, size_t n) {
     code_watch_before_kernel_write(to, n);
     bool whole = PAGE_DOWN(to) == second || (guest_read(&byte, second, 1) && guest_write(second, &byte, 1));
     if (whole && guest_write(to, from, n)) return true;
+    d->t->thread->copy_fault.err |= PF_WRITE; /* the second page was read first */
     signals_raise_copy_fault(d->t);
     return false;
 }
