@@ -25,11 +25,15 @@ bool fpu_image_to_guest(uint64_t *ip, unsigned size) {
         *ip = 0;
         return true;
     }
-    for (struct region *r = region_first(); r; r = r->next) {
+    if (!*ip) return false;
+    bool ours = false;
+    lock_take(&cache_lock); /* regions come and go */
+    for (struct region *r = region_first(); r && !ours; r = r->next) {
         uint64_t host = size == 8 ? *ip : ((uint64_t)r->base & ~0xffffffffull) | *ip;
         if (!region_holds(r, (void *)host)) continue;
         *ip = fault_guest_pc(host); /* 0 if the block is gone */
-        return true;
+        ours = true;
     }
-    return false;
+    lock_drop(&cache_lock);
+    return ours;
 }
