@@ -106,6 +106,8 @@ void threads_after_fork(struct thread *self) {
         if (t != self) t->in_use = false;
     self->tgid = (int)SYS(getpid);
     self->tid = (int)SYS(gettid);
+    self->n_pending = 0; /* what was sent to the parent is the parent's */
+    self->tb->pending = 0;
 }
 
 uint64_t threads_oldest_epoch(void) {
