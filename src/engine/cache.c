@@ -322,6 +322,21 @@ static void evict_if_many(bool far) {
     cache_reclaim();
 }
 
+/* The kernel gives no memory, or evicted regions hold all there is. The next attempt finds less in the way, or we give up. */
+static void out_of_memory(void) {
+    struct region *oldest = NULL;
+    for (struct region *r = regions; r; r = r->next) {
+        if (r->retired) return;
+        if (!r->is_kept) oldest = r;
+    }
+    if (oldest)
+        region_retire(oldest);
+    else if (segment_size > SEGMENT_LEAST)
+        segment_size = SEGMENT_LEAST;
+    else
+        die("no memory for the code cache");
+}
+
 static struct region *low_segment(void) {
     static uint64_t next_slot;
     evict_if_many(false);
@@ -330,6 +345,7 @@ static struct region *low_segment(void) {
         struct region *r = region_make(base, segment_size, false);
         if (r) return r;
     }
+    out_of_memory();
     return NULL;
 }
 

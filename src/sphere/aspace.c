@@ -12,14 +12,17 @@
 #include "inproc/sys.h"
 #include "sphere/code_files.h"
 #include "sphere/code_watch.h"
+#include "sphere/thread.h"
 
 #define MAX_MAPPINGS 1000000
+#define FEW_MAPPINGS 20000
+#define FEW_MAPPINGS_BELOW (4ul << 30) /* bytes of address space that we may have */
 #define FILE_SLOT_ALIGN 0x40000ul /* library slots: room for kept translations even of small files */
 #define BIG_MAPPING (16ul << 30)
 
 struct aspace {
     struct mapping *list; /* sorted by start, disjoint */
-    size_t n;
+    size_t n, most;
     gaddr brk_start, brk_end; /* brk_end: what the program was told, not page aligned */
     gaddr top_hint;           /* nothing free between here and LAYOUT_MMAP_TOP */
     uint64_t seed;            /* where libraries go */
@@ -55,7 +58,7 @@ static bool is_free(gaddr start, gaddr end) {
 }
 
 static void list_insert(size_t i, const struct mapping *m) {
-    CHECK(as->n < MAX_MAPPINGS);
+    CHECK(as->n < as->most);
     memmove(&as->list[i + 1], &as->list[i], (as->n - i) * sizeof *m);
     as->list[i] = *m;
     as->n++;
@@ -213,6 +216,38 @@ gaddr aspace_place(size_t len, size_t align, int fd) {
     return at;
 }
 
+/* ---- the program's limits ---- */
+
+#define STACK_AT_FIRST 0x22000 /* of the stack, natively only what was used is mapped; it is hardly ever more */
+
+static bool is_data(uint32_t prot, uint32_t flags) { return (prot & PROT_WRITE) && (flags & MAP_TYPE) == MAP_PRIVATE; }
+
+static uint64_t counted(const struct mapping *m) {
+    if (m->runtime) return 0;
+    return strcmp(m->name, "[stack]") == 0 ? MIN(m->end - m->start, STACK_AT_FIRST) : m->end - m->start;
+}
+
+/* Whether `more` bytes, of private writable memory or other, fit into RLIMIT_AS and RLIMIT_DATA. */
+static bool within_limits(uint64_t more, bool data) {
+    const struct limits *l = &thread_self()->process->limits;
+    if (likely(l->as.soft == LIMIT_INFINITY && l->data.soft == LIMIT_INFINITY)) return true;
+    uint64_t all = more, private_data = data ? more : 0;
+    for (size_t i = 0; i < as->n; i++) {
+        const struct mapping *m = &as->list[i];
+        all += counted(m);
+        if (is_data(m->prot, m->flags) && !m->name[0]) private_data += counted(m);
+    }
+    if (all > l->as.soft) return false;
+    return !data || private_data <= l->data.soft;
+}
+
+static uint64_t mapped_in(gaddr start, gaddr end) {
+    uint64_t n = 0;
+    for (size_t i = first_above(start); i < as->n && as->list[i].start < end; i++)
+        n += MIN(as->list[i].end, end) - MAX(as->list[i].start, start);
+    return n;
+}
+
 /* ---- calls ---- */
 
 static void freed(gaddr start, gaddr end) {
@@ -240,6 +275,8 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
         if (!hint_ok) at = pick(len, flags, file && (flags & MAP_TYPE) == MAP_PRIVATE ? &id : NULL);
         if (!at) return lock_drop(&cache_lock), -ENOMEM;
     }
+    uint64_t more = len - (fixed ? mapped_in(at, at + len) : 0);
+    if (!within_limits(more, is_data((uint32_t)prot, (uint32_t)flags))) return lock_drop(&cache_lock), -ENOMEM;
     int host_flags = (flags & ~(MAP_FIXED_NOREPLACE | MAP_32BIT)) | MAP_FIXED;
     if (fixed) code_watch_forget(at, at + len);
     long got = SYS(mmap, at, len, aspace_host_prot(prot), host_flags, fd, offset);
@@ -304,6 +341,7 @@ long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr n
     if (aspace_is_runtime(old, MAX(old_len, PAGE_SIZE))) return lock_drop(&cache_lock), -EFAULT;
     struct mapping m = as->list[i];
     m.offset += old - m.start;
+    if (new_len > old_len && !within_limits(new_len - old_len, is_data(m.prot, m.flags))) return lock_drop(&cache_lock), -ENOMEM;
     code_watch_forget(old, old + MAX(old_len, PAGE_SIZE));
     long got;
     if (flags & MREMAP_FIXED) {
@@ -389,8 +427,7 @@ gaddr aspace_brk(gaddr wanted) {
         return as->brk_end;
     }
     if (then > now) {
-        uint64_t limit[2];
-        if (SYS(prlimit64, 0, 2 /* RLIMIT_DATA */, 0, limit) == 0 && wanted - as->brk_start > limit[0]) goto out;
+        if (wanted - as->brk_start > thread_self()->process->limits.data.soft || !within_limits(then - now, true)) goto out;
         if (!usable(now, then - now)) goto out;
         long got = SYS(mmap, now, then - now, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         if (sys_failed(got)) goto out;
@@ -465,7 +502,12 @@ bool aspace_claim(gaddr at, size_t len) {
 
 void aspace_unclaim(gaddr at, size_t len) { list_carve(at, at + len); }
 
+/* Where memory is scarce for us too, the kernel's own limit of mappings is far enough. */
 void aspace_start(uint64_t seed) {
-    as->list = arena_reserve(MAX_MAPPINGS * sizeof *as->list);
+    uint64_t as_limit[2] = {0, 0}, data_limit[2] = {0, 0};
+    SYS(prlimit64, 0, 9 /* RLIMIT_AS */, 0, as_limit);
+    SYS(prlimit64, 0, 2 /* RLIMIT_DATA */, 0, data_limit);
+    as->most = MIN(as_limit[0], data_limit[0]) < FEW_MAPPINGS_BELOW ? FEW_MAPPINGS : MAX_MAPPINGS;
+    as->list = arena_reserve(as->most * sizeof *as->list);
     as->seed = seed;
 }

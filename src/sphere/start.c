@@ -3,7 +3,7 @@
  * Arguments: reprise-rt --start key=value,... PATH -- ARGV... ; the same form comes from the command line and from our own
  * execve. Keys: cache, cachedir, seed (hex), cachesize and cachelimit (KB), trace, policy; from execve only: execfd (PATH is
  * open there), rtfd (so is the runtime),
- * mask (the program's signal mask, hex), mdwe, crowded (no descriptors are left). After PATH may come the program's seccomp
+ * mask (the program's signal mask, hex), limits, mdwe, crowded (no descriptors are left). After PATH may come the program's seccomp
  * filters, one argument each. */
 #include <asm/stat.h>
 #include <elf.h>
@@ -90,6 +90,7 @@ struct orders {
     bool has_mask;
     uint64_t mask;
     bool crowded;
+    const char *limits;
     char **filters; /* up to argv[-1], which is "--" */
     const struct policy *policy;
 };
@@ -138,11 +139,12 @@ static void read_option(struct orders *o, const char *key) {
         o->mask = number(value, 16);
     }
     if (str_starts(key, "crowded=")) o->crowded = true;
+    if (str_starts(key, "limits=")) o->limits = value;
 }
 
 /* What concerns one execve alone is not handed on. */
 static bool is_for_once(const char *key) {
-    static const char *const keys[] = {"execfd=", "rtfd=", "mask=", "mdwe=", "crowded="};
+    static const char *const keys[] = {"execfd=", "rtfd=", "mask=", "mdwe=", "crowded=", "limits="};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if (str_starts(key, keys[i])) return true;
     return false;
@@ -200,8 +202,8 @@ static long move_up(long fd) {
     uint64_t limit[2] = {0, 0};
     SYS(prlimit64, 0, RLIMIT_NOFILE_, 0, limit);
     long high = -EINVAL;
-    if (limit[0] < limit[1] && limit[0] < FD_TABLE_MODEST) {
-        uint64_t more[2] = {limit[0] + 8, limit[1]};
+    if (limit[0] < FD_TABLE_MODEST) {
+        uint64_t more[2] = {limit[0] + 8, MAX(limit[1], limit[0] + 8)}; /* beyond the hard one only with privilege */
         SYS(prlimit64, 0, RLIMIT_NOFILE_, more, 0);
         high = SYS(fcntl, fd, F_DUPFD, limit[0]);
         SYS(prlimit64, 0, RLIMIT_NOFILE_, limit, 0);
@@ -323,6 +325,8 @@ static void start_here(void *sp) {
     struct orders o;
     if (!read_orders(&o, sp)) die("this is the runtime of reprise; use `reprise run -- CMD`");
     int rt_fd = own_file(&o);
+    struct limits limits;
+    limits_start(&limits, o.limits);
     aspace_start(the_runtime.seed);
     engine_host = (struct engine_host){.code_at = code_watch_code_at, .syscall = gate_on_syscall, .special = special_insn,
                                        .bad_pc = bad_pc, .bad_target = special_bad_target, .step_trap = signals_step_trap, .safepoint = signals_safepoint,
@@ -333,6 +337,7 @@ static void start_here(void *sp) {
     struct process *p = arena_alloc(sizeof *p);
     p->pid = (int)SYS(getpid);
     p->rt_fd = rt_fd;
+    p->limits = limits;
     struct thread *t = thread_new(p);
     thread_adopt(t);
     uint64_t mask = 0;

@@ -4,6 +4,7 @@
 
 #include "engine/engine.h"
 #include "inproc/lock.h"
+#include "sphere/limits.h"
 #include "sphere/seccomp.h"
 
 #define NSIG_MAX 64
@@ -22,6 +23,7 @@ struct process {
     struct ksigaction action[NSIG_MAX + 1]; /* as the program set it */
     char exe_path[4096];
     int pid;
+    struct limits limits;
     bool shares_memory; /* a vfork child: the address space is its parent's */
     int rt_fd; /* the runtime's own file, in this process's descriptor table; out of the program's reach */
 };

@@ -190,6 +190,7 @@ static long exec_natively(struct tblock *t, const struct exec *e, gaddr argv, ga
     SYS(fcntl, fd_own(), F_SETFD, 1);
     uint64_t mask = t->thread->sigmask;
     SYS(rt_sigprocmask, 2, &mask, 0, 8);
+    limits_to_kernel(&t->thread->process->limits);
     long ret = SYS(execveat, e->fd, "", argv, envp, AT_EMPTY_PATH);
     SYS(fcntl, fd_own(), F_SETFD, 0);
     return ret;
@@ -199,6 +200,9 @@ static void make_options(const struct thread *t, const struct exec *e, char *out
     size_t n = fmt_into(out, cap, "%s,rtfd=%d,mask=%lx", the_runtime.options, fd_own(), t->sigmask);
     if (e->fd >= 0) n += fmt_into(out + n, cap - n, ",execfd=%d", e->fd);
     if (e->crowded) n += fmt_into(out + n, cap - n, ",crowded=1");
+    char limits[LIMITS_TEXT];
+    limits_to_text(&t->process->limits, limits, sizeof limits);
+    n += fmt_into(out + n, cap - n, ",limits=%s", limits);
     if (the_runtime.mdwe && !(the_runtime.mdwe & MDWE_NO_INHERIT))
         fmt_into(out + n, cap - n, ",mdwe=%u", the_runtime.mdwe);
 }

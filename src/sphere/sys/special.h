@@ -22,6 +22,8 @@ gate_fn sys_close, sys_close_range, sys_dup2, sys_fd0, sys_fd1, sys_fd02, sys_fd
 /* path.c: calls with a path that may lead to what /proc says about the program */
 gate_fn sys_open, sys_openat, sys_openat2, sys_stat, sys_lstat, sys_access, sys_readlink, sys_readlinkat, sys_fstatat,
     sys_faccessat;
+/* limits.c */
+gate_fn sys_getrlimit, sys_setrlimit, sys_prlimit64;
 /* file.c */
 gate_fn sys_creat, sys_write, sys_writev, sys_pwrite64, sys_pwritev, sys_pwritev2;
 
