@@ -106,7 +106,7 @@ void threads_after_fork(struct thread *self) {
         if (t != self) t->in_use = false;
     self->tgid = (int)SYS(getpid);
     self->tid = (int)SYS(gettid);
-    self->n_pending = 0; /* what was sent to the parent is the parent's */
+    self->n_pending = 0; /* nothing could come since the fork: it was all sent to the parent */
     self->tb->pending = 0;
 }
 
