@@ -81,6 +81,6 @@ bool fault_at_boundary(uint64_t host_pc);
 gaddr fault_guest_pc(uint64_t host_pc);
 
 extern int trace_level;      /* --debug trace=N */
-extern uint64_t bisect_limit;
+extern uint64_t single_from; /* --debug single-from=N: blocks from this number on hold one instruction each */
 
 #endif

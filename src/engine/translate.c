@@ -28,6 +28,7 @@
 #define MAX_CONTINUES 10 /* conditional branches and calls that a block goes on behind */
 
 int trace_level;
+uint64_t single_from = UINT64_MAX;
 
 struct pending_exit {
     gaddr target;
@@ -662,7 +663,7 @@ struct block *translate(gaddr pc, enum entry_kind reason) {
     b.n_exits = b.n_literals = b.n_sites = 0;
     b.known_call = NULL;
     memset(b.map, 0, sizeof b.map);
-    if (!gather(&b, pc, MAX_INSNS)) return NULL;
+    if (!gather(&b, pc, cache_stats.blocks < single_from ? MAX_INSNS : 1)) return NULL;
     find_liveness(&b);
     b.r = cache_region_for(pc);
     if (!b.r) return NULL; /* cache_is_full */

@@ -157,6 +157,8 @@ static void on_fault(struct thread *t, struct siginfo_raw *info, struct ucontext
     t->fault_err = uc->mc.err;
     t->fault_trapno = uc->mc.trapno;
     t->fault_cr2 = uc->mc.cr2;
+    if (info->signo == SIGSEGV_ && t->fault_trapno == TRAP_PAGE_FAULT && (t->fault_err & PF_WRITE))
+        crash_name_wild_store(t->fault_cr2, t->tb->pc);
     /* a fault that names the instruction names the guest's */
     bool names_pc = info->signo == SIGILL_ || info->signo == SIGFPE_ || (info->signo == SIGTRAP_ && info->code != SI_KERNEL_);
     if (names_pc) info->w[0] = t->tb->pc;

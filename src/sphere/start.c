@@ -1,7 +1,8 @@
 /* Start of the runtime: moves itself out of the program's way, reads its orders, loads the program, runs it.
  *
  * Arguments: reprise-rt --start key=value,... PATH -- ARGV... ; the same form comes from the command line and from our own
- * execve. Keys: cache, cachedir, seed (hex), cachesize and cachelimit (KB), trace, policy; from execve only: execfd (PATH is
+ * execve. Keys: cache, cachedir, seed (hex), cachesize and cachelimit (KB), trace,
+ * single-from, crash, policy; from execve only: execfd (PATH is
  * open there), rtfd (so is the runtime),
  * mask (the program's signal mask, hex), limits, mdwe, crowded (no descriptors are left). After PATH may come the program's seccomp
  * filters, one argument each. */
@@ -22,6 +23,7 @@
 #include "sphere/apart.h"
 #include "sphere/aspace.h"
 #include "sphere/code_watch.h"
+#include "sphere/crash.h"
 #include "sphere/gate.h"
 #include "sphere/hurry.h"
 #include "sphere/legacy.h"
@@ -90,6 +92,7 @@ struct orders {
     bool has_mask;
     uint64_t mask;
     bool crowded;
+    bool crash;
     const char *limits;
     char **filters; /* up to argv[-1], which is "--" */
     const struct policy *policy;
@@ -127,6 +130,8 @@ static void read_option(struct orders *o, const char *key) {
     if (str_starts(key, "seed=")) the_runtime.seed = number(value, 16);
     if (str_starts(key, "cachelimit=")) kept_set_limit(number(value, 10) << 10);
     if (str_starts(key, "trace=")) trace_level = (int)number(value, 10);
+    if (str_starts(key, "single-from=")) single_from = number(value, 10);
+    if (str_starts(key, "crash=")) o->crash = true;
     if (str_starts(key, "policy=")) {
         if (is_value(value, "count")) o->policy = &policy_count;
         if (is_value(value, "ticks")) o->policy = &policy_ticks;
@@ -360,5 +365,6 @@ static void start_here(void *sp) {
     t->tb->gpr[RSP] = l.r.sp;
     t->tb->rflags = 0x202;
     signals_apply_mask(t);
+    if (o.crash) crash_on_purpose();
     engine_run(t->tb);
 }
