@@ -107,6 +107,7 @@ void threads_after_fork(struct thread *self) {
     self->tgid = (int)SYS(getpid);
     self->tid = (int)SYS(gettid);
     self->n_pending = 0; /* nothing could come since the fork: it was all sent to the parent */
+    self->tb->kick = 0; /* that one, too */
     self->tb->pending = 0;
 }
 
