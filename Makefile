@@ -151,6 +151,7 @@ soak: all $(UNIT) $(FUZZ) $(GUESTS) $(CHECK_NEEDS) | test-programs
 	echo 'all cores:';  $(RUN_TESTS) --jobs $(JOBS) --repeat $(SOAK) || bad=1; \
 	echo 'one core:';   taskset -c 0 env $(RUN_TESTS) --jobs 1 --repeat $(SOAK) || bad=1; \
 	echo 'under load:'; $(RUN_TESTS) --jobs $(JOBS) --repeat $(SOAK) --load $$(nproc) || bad=1; \
+	echo 'real programs:'; BUILD='$(BUILD)' tests/compat/run.sh --repeat $(SOAK) || bad=1; \
 	exit $$bad
 
 bench: all

@@ -84,3 +84,16 @@ char *strrchr(const char *s, int c) {
 }
 
 bool str_starts(const char *s, const char *prefix) { return strncmp(s, prefix, strlen(prefix)) == 0; }
+
+uint64_t read_hex(const char **s) {
+    uint64_t v = 0;
+    for (;; (*s)++) {
+        char c = **s;
+        if (c >= '0' && c <= '9')
+            v = v * 16 + (uint64_t)(c - '0');
+        else if (c >= 'a' && c <= 'f')
+            v = v * 16 + (uint64_t)(c - 'a') + 10;
+        else
+            return v;
+    }
+}

@@ -14,6 +14,8 @@ int strncmp(const char *a, const char *b, size_t n);
 char *strchr(const char *s, int c);
 char *strrchr(const char *s, int c);
 bool str_starts(const char *s, const char *prefix);
+/* A hexadecimal number in small letters at *s, which is moved behind it. */
+uint64_t read_hex(const char **s);
 
 /* -ffreestanding turns builtins off: without these, copies of a few known bytes would be calls. */
 #define memcpy(to, from, n) __builtin_memcpy(to, from, n)

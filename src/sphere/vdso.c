@@ -12,19 +12,6 @@
 #define VDSO_AREA 0x40000ul
 #define VDSO_BASE (LAYOUT_LIB_END - VDSO_AREA) /* the end of the library area */
 
-static uint64_t hex(const char **s) {
-    uint64_t v = 0;
-    for (;; (*s)++) {
-        char c = **s;
-        if (c >= '0' && c <= '9')
-            v = v * 16 + (uint64_t)(c - '0');
-        else if (c >= 'a' && c <= 'f')
-            v = v * 16 + (uint64_t)(c - 'a') + 10;
-        else
-            return v;
-    }
-}
-
 struct piece {
     uint64_t start, end;
     bool code;
@@ -48,9 +35,9 @@ static int find_pieces(struct piece *out, int cap) {
         bool code = str_starts(name, "[vdso]");
         if (code || str_starts(name, "[vvar")) {
             const char *s = line;
-            uint64_t lo = hex(&s);
+            uint64_t lo = read_hex(&s);
             s++;
-            out[found++] = (struct piece){lo, hex(&s), code};
+            out[found++] = (struct piece){lo, read_hex(&s), code};
         }
         line = end + 1;
     }

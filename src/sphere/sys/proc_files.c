@@ -157,19 +157,6 @@ bool proc_folder(int fd, struct proc_file *out) {
     return proc_find_fd(fd, out) && (out->what == PROC_FOLDER_FD || out->what == PROC_FOLDER_MAPS);
 }
 
-static uint64_t read_hex(const char **s) {
-    uint64_t v = 0;
-    for (;; (*s)++) {
-        char c = **s;
-        if (c >= '0' && c <= '9')
-            v = v * 16 + (uint64_t)(c - '0');
-        else if (c >= 'a' && c <= 'f')
-            v = v * 16 + (uint64_t)(c - 'a') + 10;
-        else
-            return v;
-    }
-}
-
 bool proc_hides(const struct proc_file *folder, const char *name) {
     if (folder->what == PROC_FOLDER_FD) return whole_number(name, strlen(name)) == fd_own();
     if (name[0] == '.') return false;
