@@ -28,8 +28,8 @@ void engine_on_jmp_miss(struct tblock *t);
 void engine_on_call_miss(struct tblock *t);
 void engine_on_safepoint(struct tblock *t);
 
-/* Writing to a page that is still the file's costs as much as a dozen misses: short programs never get around to it. */
-#define WORTH_A_PAGE 12
+/* Writing to a page that is still the file's costs as much as two dozen misses: short programs never get around to it. */
+#define WORTH_A_PAGE 24
 static uint8_t table_heat[TABLES_SIZE / PAGE_SIZE];
 static uint8_t link_heat[4096]; /* by page of kept code, folded */
 
