@@ -168,6 +168,6 @@ install: all
 clean:
 	find '$(BUILD)' -mindepth 1 -maxdepth 1 ! -name zydis -exec rm -rf {} +
 format:
-	clang-format -i $$(git ls-files '*.c' '*.h' '*.cc')
+	clang-format -i $$(git ls-files '*.c' '*.h' '*.cc' ':!tests/asm') # tests/asm has headers in assembly
 
 -include $(RT_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(addsuffix .d,$(UNIT) $(FUZZ) $(GUESTS)) $(BUILD)/gen_decode.d

@@ -16,10 +16,9 @@ __attribute__((noinline, noipa)) static uint64_t fib(unsigned n) { return n < 2 
         return x & 64 ? leaf_##c(x) : leaf_##a(x + 1) + leaf_##b(x);       \
     }
 #define TEN(M, t) M(t##0) M(t##1) M(t##2) M(t##3) M(t##4) M(t##5) M(t##6) M(t##7) M(t##8) M(t##9)
-#define HUNDRED(M, h)                                                                                       \
-    TEN(M, h##0)                                                                                            \
-    TEN(M, h##1) TEN(M, h##2) TEN(M, h##3) TEN(M, h##4) TEN(M, h##5) TEN(M, h##6) TEN(M, h##7) TEN(M, h##8) \
-        TEN(M, h##9)
+#define HUNDRED(M, h) \
+    TEN(M, h##0)      \
+    TEN(M, h##1) TEN(M, h##2) TEN(M, h##3) TEN(M, h##4) TEN(M, h##5) TEN(M, h##6) TEN(M, h##7) TEN(M, h##8) TEN(M, h##9)
 HUNDRED(LEAF, 1)
 HUNDRED(LEAF, 2)
 

@@ -11,12 +11,12 @@
 
 #define SEGMENT_SIZE (4ul << 20)
 #define SEGMENT_LEAST (64ul << 10)
-#define SEGMENT_CAP 8 /* live segments, of low and of far code each, before the oldest is evicted */
-#define SLOTS_PER_LIVE 4 /* for each of them: places in the low window, most of which wait to be let go of */
+#define SEGMENT_CAP 8          /* live segments, of low and of far code each, before the oldest is evicted */
+#define SLOTS_PER_LIVE 4       /* for each of them: places in the low window, most of which wait to be let go of */
 #define BLOCK_ROOM (48 * 1024) /* the most that one block with its records can take */
 #define KEPT_SLOT_SHIFT 18
 #define KEPT_MAP_START 1024 /* entries of a fresh kept region's map */
-#define MAP_PER_BLOCK 32 /* the most map entries that one block can take */
+#define MAP_PER_BLOCK 32    /* the most map entries that one block can take */
 
 struct lock cache_lock;
 struct cache_stats cache_stats;
@@ -26,8 +26,8 @@ static struct region *current; /* where low code goes now */
 static uint64_t segment_size = SEGMENT_SIZE;
 static bool checks_itself; /* a tiny cache is for testing: verify what eviction leaves behind */
 static uint64_t epoch = 1;
-static bool full;        /* the last request for room failed */
-static bool backlog;     /* evicted regions pile up, because threads do not let go of them */
+static bool full;           /* the last request for room failed */
+static bool backlog;        /* evicted regions pile up, because threads do not let go of them */
 static struct map *the_map; /* of everything that no kept region holds */
 static struct region *kept_slots[(LAYOUT_LIB_END - LAYOUT_LIB_BASE) >> KEPT_SLOT_SHIFT];
 static struct region *kept_low;
@@ -36,9 +36,7 @@ _Static_assert((LAYOUT_CACHE_END - LAYOUT_CACHE) / SEGMENT_SIZE == SEGMENT_CAP *
 
 /* Where regions are, for those who hold no lock: a region may go away while somebody walks the list. */
 #define MAX_SPANS 4096
-static struct span {
-    uint64_t base, end; /* end 0: free */
-} spans[MAX_SPANS];
+static struct span { uint64_t base, end; /* end 0: free */ } spans[MAX_SPANS];
 static size_t n_spans;
 
 static bool span_add(uint64_t base, uint64_t end) {
@@ -68,8 +66,12 @@ static struct region *region_at(uint64_t host_pc) {
     return NULL;
 }
 
-struct region *region_first(void) { return regions; }
-bool region_holds(const struct region *r, const void *p) { return (const uint8_t *)p >= r->base && (const uint8_t *)p < r->end; }
+struct region *region_first(void) {
+    return regions;
+}
+bool region_holds(const struct region *r, const void *p) {
+    return (const uint8_t *)p >= r->base && (const uint8_t *)p < r->end;
+}
 
 struct region *cache_kept_region(gaddr pc) {
     if (pc - LAYOUT_LIB_BASE < LAYOUT_LIB_END - LAYOUT_LIB_BASE)
@@ -137,7 +139,9 @@ static bool record(struct region *r, gaddr a, enum key_kind kind, uint64_t value
 
 static struct region *kept_of(const struct block *b) { return b->is_kept ? cache_kept_region(b->pc) : NULL; }
 
-struct block *cache_find(gaddr pc) { return (struct block *)lookup(pc, KEY_BLOCK); }
+struct block *cache_find(gaddr pc) {
+    return (struct block *)lookup(pc, KEY_BLOCK);
+}
 
 /* A site's two addresses in one word: the sequence is shorter than 256 bytes. */
 struct site cache_find_site(gaddr pc) {
@@ -153,11 +157,14 @@ static struct region *kept_home(gaddr pc, const void *thing) {
 }
 
 void cache_add_site(gaddr pc, struct site s) {
-    if (cache_find_site(pc).host) cache_table_set(TABLE_RET, pc, (void *)STUB_RET); /* no way to one that is found no more */
+    if (cache_find_site(pc).host)
+        cache_table_set(TABLE_RET, pc, (void *)STUB_RET); /* no way to one that is found no more */
     record(kept_home(pc, s.host), pc, KEY_SITE, (uint64_t)s.host | (uint64_t)(s.cont - s.host) << 56);
 }
 
-struct block *cache_find_call(gaddr pc) { return (struct block *)lookup(pc, KEY_CALL); }
+struct block *cache_find_call(gaddr pc) {
+    return (struct block *)lookup(pc, KEY_CALL);
+}
 
 void cache_add_call(gaddr pc, struct block *b) { record(kept_home(pc, b), pc, KEY_CALL, (uint64_t)b); }
 
@@ -459,7 +466,8 @@ static void page_remove(struct block *b, gaddr page) {
 void cache_commit(struct region *r, struct block *b, uint8_t *code_end) {
     r->code_next = code_end;
     b->is_kept = r->is_kept;
-    for (uint64_t g = (uint64_t)(b->host - r->base) / GRANULE; g <= (uint64_t)(b->host + b->host_len - r->base) / GRANULE; g++)
+    for (uint64_t g = (uint64_t)(b->host - r->base) / GRANULE;
+         g <= (uint64_t)(b->host + b->host_len - r->base) / GRANULE; g++)
         r->granules[g] = (uint32_t)((uint8_t *)b - r->base);
     b->next_in_region = r->blocks;
     r->blocks = b;
@@ -592,7 +600,8 @@ size_t cache_invalidate_range(gaddr lo, gaddr hi) {
 void cache_safepoint(struct tblock *t) {
     uint64_t now = __atomic_load_n(&epoch, __ATOMIC_ACQUIRE);
     if (t->epoch == EPOCH_IDLE)
-        __atomic_store_n(&t->epoch, now, __ATOMIC_SEQ_CST); /* whoever reclaims must see it before we look anything up */
+        __atomic_store_n(&t->epoch, now,
+                         __ATOMIC_SEQ_CST); /* whoever reclaims must see it before we look anything up */
     else
         __atomic_store_n(&t->epoch, now, __ATOMIC_RELEASE);
 }

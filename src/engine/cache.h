@@ -12,20 +12,20 @@
 
 struct kept_file { /* which file, mapped where */
     uint64_t dev, ino, size, mtime_ns, ctime_ns;
-    gaddr base; /* guest address of the file's first byte */
-    uint64_t span; /* bytes from there that the region serves */
+    gaddr base;                 /* guest address of the file's first byte */
+    uint64_t span;              /* bytes from there that the region serves */
     gaddr text_start, text_end; /* the executable mapping */
 };
 
 /* Translations of a file's code that outlive the process: what they are for, and proof that they are whole. */
 struct kept_head {
     uint64_t magic;
-    uint64_t build;      /* of the runtime */
+    uint64_t build; /* of the runtime */
     uint64_t policy;
     struct kept_file file;
     uint64_t code_bytes, meta_bytes; /* in the file on disk: code, then records */
     uint64_t blocks;
-    uint64_t checksum;   /* of the whole file with this field 0 */
+    uint64_t checksum; /* of the whole file with this field 0 */
 };
 
 /* How a transfer reaches a block: each way has an entry with its own conventions (translate.c). */
@@ -38,8 +38,8 @@ struct exit {
     gaddr target;
     uint8_t *rel32; /* what gets patched */
     struct block *from, *to;
-    struct exit *next_in; /* other exits linked to `to` */
-    uint8_t kind;         /* ENTRY_PLAIN or ENTRY_CALL */
+    struct exit *next_in;         /* other exits linked to `to` */
+    uint8_t kind;                 /* ENTRY_PLAIN or ENTRY_CALL */
     uint8_t stub_code[EXIT_STUB]; /* the stub itself: cold, so not among the blocks */
 };
 
@@ -47,8 +47,8 @@ struct exit {
 struct insn_map {
     uint16_t host_off;
     uint16_t guest_off;
-    uint16_t lead;  /* bytes of checks and instrumentation in front of the sequence itself */
-    uint8_t spill;  /* enum spill: what a fault inside the sequence has to undo */
+    uint16_t lead;   /* bytes of checks and instrumentation in front of the sequence itself */
+    uint8_t spill;   /* enum spill: what a fault inside the sequence has to undo */
     uint8_t scratch; /* SPILL_SCRATCH: the register that is in s2 */
 };
 
@@ -64,14 +64,14 @@ enum spill {
 };
 
 struct block {
-    gaddr pc, end; /* guest bytes [pc, end) */
-    uint8_t *host; /* plain entry */
+    gaddr pc, end;     /* guest bytes [pc, end) */
+    uint8_t *host;     /* plain entry */
     uint32_t host_len; /* from host: instructions; stubs and prefixes lie outside */
     uint16_t n_insns, n_exits;
     bool dead;
-    bool rcx_live;     /* at entry */
-    bool pushes_first; /* the first instruction overwrites the stack slot below the return address */
-    bool is_kept; /* lives in the kept region of its pc */
+    bool rcx_live;               /* at entry */
+    bool pushes_first;           /* the first instruction overwrites the stack slot below the return address */
+    bool is_kept;                /* lives in the kept region of its pc */
     uint8_t *entry[ENTRY_KINDS]; /* NULL: not made yet; entry[ENTRY_PLAIN] == host */
     struct insn_map *map;
     struct exit *exits;
@@ -89,8 +89,8 @@ struct region {
     uint8_t *tramp_exit, *tramp_ret_fail, *tramp_jmp_fail, *tramp_call_fail;
     struct block *blocks; /* newest first, so from high to low host addresses */
     uint32_t n_blocks;
-    uint32_t *granules;   /* for each GRANULE bytes of code: the newest block with code there, as its offset from base */
-    struct map *map;      /* kept regions: where their own blocks are found */
+    uint32_t *granules; /* for each GRANULE bytes of code: the newest block with code there, as its offset from base */
+    struct map *map;    /* kept regions: where their own blocks are found */
     bool is_kept;
     bool tainted; /* not to be saved: something in it was invalidated */
     bool retired; /* evicted, waiting for its epoch */

@@ -28,9 +28,9 @@ enum insn_class {
     INSN_RDRAND, /* and rdseed */
     INSN_XGETBV,
     INSN_RDPID,
-    INSN_XSAVE,  /* xsave, xsavec, xsaveopt, xsaves */
+    INSN_XSAVE,     /* xsave, xsavec, xsaveopt, xsaves */
     INSN_FPU_STORE, /* fnstenv, fnsave, fxsave: they store the address of the last x87 instruction, as xsave does */
-    INSN_XBEGIN, /* target = abort handler */
+    INSN_XBEGIN,    /* target = abort handler */
     INSN_PUSHF,
     INSN_POPF,
     INSN_GSBASE, /* rdgsbase, wrgsbase: gs belongs to the runtime */
@@ -57,9 +57,9 @@ enum {
 
 struct insn {
     gaddr pc;
-    uint64_t target;  /* direct transfers: destination; rip_rel: the address the operand names */
-    int64_t imm;      /* first immediate, sign-extended; 0 if none. ret, int, far transfers and enter: zero-extended */
-    uint8_t cls;      /* enum insn_class */
+    uint64_t target; /* direct transfers: destination; rip_rel: the address the operand names */
+    int64_t imm;     /* first immediate, sign-extended; 0 if none. ret, int, far transfers and enter: zero-extended */
+    uint8_t cls;     /* enum insn_class */
     uint8_t len;
     uint8_t encoding; /* enum insn_encoding */
     uint8_t opcode;   /* last opcode byte */
@@ -71,8 +71,8 @@ struct insn {
     uint8_t sib_off;
     uint8_t disp_off, disp_size;
     uint8_t imm_off, imm_size;
-    uint8_t rex_off;     /* legacy encodings only; has_rex says whether it is there (it can be at 0) */
-    uint8_t prefix_len;  /* bytes in front of rex/vex/escape/opcode */
+    uint8_t rex_off;    /* legacy encodings only; has_rex says whether it is there (it can be at 0) */
+    uint8_t prefix_len; /* bytes in front of rex/vex/escape/opcode */
     uint8_t modrm;
 
     bool has_rex : 1;
@@ -97,8 +97,8 @@ struct insn {
 
     /* Bytes of memory touched by one execution (one iteration for rep); 0 = none. String moves use both. For instructions
      * whose size cannot be told (xsave family) the size is MEM_SIZE_UNKNOWN. nop/prefetch/lea touch nothing. */
-    uint16_t load_size, store_size;   /* modrm or string/xlat/moffs operand */
-    uint16_t push_size, pop_size;     /* stack accesses: push, pop, call, ret, enter, leave, pusha */
+    uint16_t load_size, store_size; /* modrm or string/xlat/moffs operand */
+    uint16_t push_size, pop_size;   /* stack accesses: push, pop, call, ret, enter, leave, pusha */
 };
 
 /* Also where the place is not what modrm, moffs or a string's pointer names: gather and scatter, bt/bts/btr/btc of memory by
@@ -117,7 +117,11 @@ bool decode_insn_table(struct insn *in, const uint8_t *bytes, size_t avail, gadd
 bool decode_insn_zydis(struct insn *in, const uint8_t *bytes, size_t avail, gaddr pc);
 
 /* Why bytes that decode_insn() refused are no instruction. */
-enum decode_failure { DECODE_UNDEFINED, DECODE_CUT_OFF /* by avail */, DECODE_TOO_LONG /* more than INSN_MAX_LEN bytes */ };
+enum decode_failure {
+    DECODE_UNDEFINED,
+    DECODE_CUT_OFF /* by avail */,
+    DECODE_TOO_LONG /* more than INSN_MAX_LEN bytes */
+};
 enum decode_failure decode_failure(const uint8_t *bytes, size_t avail);
 
 #endif

@@ -12,7 +12,8 @@ struct engine_host engine_host;
 const struct policy *the_policy = &policy_none;
 
 /* enter_exit.S */
-extern char rt_exit[], rt_syscall[], rt_special[], rt_safepoint[], rt_ret_miss[], rt_jmp_miss[], rt_call_miss[], rt_call_fail[];
+extern char rt_exit[], rt_syscall[], rt_special[], rt_safepoint[], rt_ret_miss[], rt_jmp_miss[], rt_call_miss[],
+    rt_call_fail[];
 extern char rt_stubs[], rt_stubs_end[], rt_step[];
 
 extern const uint64_t tables_initial[];
@@ -223,7 +224,8 @@ void engine_init_tblock(struct tblock *t) {
 
 static void map_fixed(uint64_t at, size_t len, int prot) {
     long got = SYS(mmap, at, len, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (got != (long)at) die("address %lx is taken (error %ld); is vm.overcommit_memory or an address limit in the way?", at, -got);
+    if (got != (long)at)
+        die("address %lx is taken (error %ld); is vm.overcommit_memory or an address limit in the way?", at, -got);
 }
 
 static void start_tables(void) {
@@ -231,8 +233,10 @@ static void start_tables(void) {
     memcpy((void *)LAYOUT_STUBS, rt_stubs, (size_t)(rt_stubs_end - rt_stubs));
     SYS(mprotect, LAYOUT_STUBS, PAGE_SIZE, PROT_READ | PROT_EXEC);
     /* moved out of the runtime's image, without the cost of filling them; or by hand */
-    if (SYS(mremap, tables_initial, TABLES_SIZE, TABLES_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, LAYOUT_TABLES) == (long)LAYOUT_TABLES) {
-        if (SYS(mprotect, LAYOUT_TABLES, TABLES_SIZE, PROT_READ | PROT_WRITE) != 0) die("no memory for the lookup tables");
+    if (SYS(mremap, tables_initial, TABLES_SIZE, TABLES_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, LAYOUT_TABLES) ==
+        (long)LAYOUT_TABLES) {
+        if (SYS(mprotect, LAYOUT_TABLES, TABLES_SIZE, PROT_READ | PROT_WRITE) != 0)
+            die("no memory for the lookup tables");
         return;
     }
     map_fixed(LAYOUT_TABLES, TABLES_SIZE, PROT_READ | PROT_WRITE);

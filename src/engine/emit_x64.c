@@ -409,13 +409,14 @@ void emit_copy_without_gs(struct emitter *e, const struct insn *in, const uint8_
 }
 
 bool emit_is_gs_indexed(const struct insn *in, const uint8_t *bytes) {
-    if (in->encoding != ENC_LEGACY || in->opcode_off != in->prefix_len + in->has_rex) return false; /* two-byte opcodes */
+    if (in->encoding != ENC_LEGACY || in->opcode_off != in->prefix_len + in->has_rex)
+        return false; /* two-byte opcodes */
     for (int i = 0; i < in->prefix_len; i++)
         if (bytes[i] == 0x67) return false;
     switch (in->opcode) {
-    case 0x6e ... 0x6f: /* outs */
-    case 0xa4 ... 0xa7: /* movs, cmps */
-    case 0xac ... 0xad: /* lods */
+    case 0x6e ... 0x6f:     /* outs */
+    case 0xa4 ... 0xa7:     /* movs, cmps */
+    case 0xac ... 0xad:     /* lods */
     case 0xd7: return true; /* xlat */
     default: return false;
     }

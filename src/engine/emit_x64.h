@@ -19,27 +19,27 @@ void emit_nops(struct emitter *e, size_t n);
 /* Thread block fields, addressed through gs. */
 void emit_load_tb(struct emitter *e, int reg, int off);
 void emit_store_tb(struct emitter *e, int reg, int off);
-void emit_store_tb_imm32(struct emitter *e, int off, uint32_t imm);    /* 4 bytes */
-void emit_store_tb_simm64(struct emitter *e, int off, int32_t imm);    /* 8 bytes, sign-extended */
-void emit_store_tb_u64(struct emitter *e, int off, uint64_t value);    /* 8 bytes, one or two stores */
-void emit_jmp_tb(struct emitter *e, int off);                          /* jmp *%gs:off */
-void emit_sub_tb_1(struct emitter *e, int off);                        /* subq $1,%gs:off: changes flags */
+void emit_store_tb_imm32(struct emitter *e, int off, uint32_t imm); /* 4 bytes */
+void emit_store_tb_simm64(struct emitter *e, int off, int32_t imm); /* 8 bytes, sign-extended */
+void emit_store_tb_u64(struct emitter *e, int off, uint64_t value); /* 8 bytes, one or two stores */
+void emit_jmp_tb(struct emitter *e, int off);                       /* jmp *%gs:off */
+void emit_sub_tb_1(struct emitter *e, int off);                     /* subq $1,%gs:off: changes flags */
 
 void emit_mov_reg_reg(struct emitter *e, int to, int from);
-void emit_mov_reg_imm(struct emitter *e, int reg, uint64_t value);     /* shortest form */
-void emit_lea(struct emitter *e, int reg, int base, int32_t disp);     /* reg = base + disp, no flags */
-void emit_lea_sum(struct emitter *e, int reg, int base, int index);    /* reg = base + index */
+void emit_mov_reg_imm(struct emitter *e, int reg, uint64_t value);  /* shortest form */
+void emit_lea(struct emitter *e, int reg, int base, int32_t disp);  /* reg = base + disp, no flags */
+void emit_lea_sum(struct emitter *e, int reg, int base, int index); /* reg = base + index */
 void emit_push_reg(struct emitter *e, int reg);
 void emit_pop_reg(struct emitter *e, int reg);
 void emit_push_imm32(struct emitter *e, int32_t imm);
-uint8_t *emit_push_rip(struct emitter *e);                             /* push rel32(%rip): returns the rel32 */
-void emit_load_reg_reg(struct emitter *e, int reg, int base);          /* mov (base),reg; base is no rsp, rbp, r12, r13 */
-void emit_movzx16_reg(struct emitter *e, int to, int from);            /* movzwl */
-void emit_movzx16_stack(struct emitter *e, int to);                    /* movzwl (%rsp),to */
-void emit_load_stack(struct emitter *e, int reg, int8_t disp);         /* mov disp(%rsp),reg */
-void emit_store_stack(struct emitter *e, int reg, int8_t disp);        /* mov reg,disp(%rsp) */
-void emit_zero_stack(struct emitter *e, int8_t disp);                  /* movq $0,disp(%rsp) */
-void emit_push_table(struct emitter *e, uint32_t table, int index);    /* push table(,index,8) */
+uint8_t *emit_push_rip(struct emitter *e);                          /* push rel32(%rip): returns the rel32 */
+void emit_load_reg_reg(struct emitter *e, int reg, int base);       /* mov (base),reg; base is no rsp, rbp, r12, r13 */
+void emit_movzx16_reg(struct emitter *e, int to, int from);         /* movzwl */
+void emit_movzx16_stack(struct emitter *e, int to);                 /* movzwl (%rsp),to */
+void emit_load_stack(struct emitter *e, int reg, int8_t disp);      /* mov disp(%rsp),reg */
+void emit_store_stack(struct emitter *e, int reg, int8_t disp);     /* mov reg,disp(%rsp) */
+void emit_zero_stack(struct emitter *e, int8_t disp);               /* movq $0,disp(%rsp) */
+void emit_push_table(struct emitter *e, uint32_t table, int index); /* push table(,index,8) */
 void emit_jmp_table(struct emitter *e, uint32_t table, int index);
 void emit_call_table(struct emitter *e, uint32_t table, int index);
 void emit_ret(struct emitter *e);
@@ -83,8 +83,8 @@ void emit_copy_without_gs(struct emitter *e, const struct insn *in, const uint8_
 bool emit_is_gs_indexed(const struct insn *in, const uint8_t *bytes);
 /* INSN_FAR that may succeed (or, sysenter, must not be tried): to be done by hand. */
 bool emit_is_far_transfer(const struct insn *in);
-void emit_not_reg(struct emitter *e, int reg);           /* no flags */
-void emit_test_cl(struct emitter *e, uint8_t imm);       /* test $imm,%cl */
+void emit_not_reg(struct emitter *e, int reg);                 /* no flags */
+void emit_test_cl(struct emitter *e, uint8_t imm);             /* test $imm,%cl */
 void emit_int(struct emitter *e, uint8_t opcode, uint8_t imm); /* int3, int1 or int imm */
 
 #endif

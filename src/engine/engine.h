@@ -9,36 +9,36 @@
 #include "engine/tblock.h"
 
 enum special { /* instructions that leave the cache to be done by hand */
-    SPECIAL_INT,
-    SPECIAL_FAR,
-    SPECIAL_INVALID, /* bytes that do not decode */
-    SPECIAL_XBEGIN,
-    SPECIAL_GSBASE,
-    SPECIAL_SEGREG,
-    SPECIAL_POPF,
-    SPECIAL_FPU_STORE, /* done already; what it stored names an address of the cache */
-    SPECIAL_STALE, /* the bytes of a checked block have changed: the engine itself sees to it */
+               SPECIAL_INT,
+               SPECIAL_FAR,
+               SPECIAL_INVALID, /* bytes that do not decode */
+               SPECIAL_XBEGIN,
+               SPECIAL_GSBASE,
+               SPECIAL_SEGREG,
+               SPECIAL_POPF,
+               SPECIAL_FPU_STORE, /* done already; what it stored names an address of the cache */
+               SPECIAL_STALE,     /* the bytes of a checked block have changed: the engine itself sees to it */
 };
 
 /* A stretch of guest memory that may be executed. */
 struct code_range {
-    gaddr end;          /* executable and readable from pc up to here */
-    bool checked;       /* bytes may change unseen: blocks verify themselves at entry */
+    gaddr end;    /* executable and readable from pc up to here */
+    bool checked; /* bytes may change unseen: blocks verify themselves at entry */
 };
 
 /* What the engine asks of the sphere. */
 struct engine_host {
     /* May pc be executed? False: a jump there faults. Also makes the pages readable and tracks writes to them. */
     bool (*code_at)(gaddr pc, struct code_range *out);
-    void (*syscall)(struct tblock *t);              /* t->pc is behind the syscall instruction */
+    void (*syscall)(struct tblock *t); /* t->pc is behind the syscall instruction */
     void (*special)(struct tblock *t, enum special what);
-    void (*bad_pc)(struct tblock *t);               /* t->pc cannot be executed: deliver the fault */
-    void (*bad_target)(struct tblock *t);           /* the instruction at t->pc goes to an address that cannot be one */
-    void (*step_trap)(struct tblock *t);            /* deliver the trap of an instruction that ran with the trap flag set */
-    void (*safepoint)(struct tblock *t);            /* something is pending */
-    uint64_t (*oldest_epoch)(void);                 /* over all threads of the address space */
-    void (*hurry)(uint64_t epoch);                  /* brings threads whose epoch is older to a safepoint, soon */
-    bool (*claim)(gaddr at, size_t len);            /* takes guest address space for a cache window; false: not free */
+    void (*bad_pc)(struct tblock *t);     /* t->pc cannot be executed: deliver the fault */
+    void (*bad_target)(struct tblock *t); /* the instruction at t->pc goes to an address that cannot be one */
+    void (*step_trap)(struct tblock *t);  /* deliver the trap of an instruction that ran with the trap flag set */
+    void (*safepoint)(struct tblock *t);  /* something is pending */
+    uint64_t (*oldest_epoch)(void);       /* over all threads of the address space */
+    void (*hurry)(uint64_t epoch);        /* brings threads whose epoch is older to a safepoint, soon */
+    bool (*claim)(gaddr at, size_t len);  /* takes guest address space for a cache window; false: not free */
     void (*unclaim)(gaddr at, size_t len);
     /* The file whose unchanged code is at pc (base, text_start, text_end and identity); false: not such code. */
     bool (*kept_at)(gaddr pc, struct kept_file *out);

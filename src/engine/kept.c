@@ -58,7 +58,8 @@ static long open_image(const char *name, uint64_t *size) {
     long fd = SYS(openat, AT_FDCWD, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return fd;
     struct stat st;
-    if (SYS(fstat, fd, &st) != 0 || (st.st_mode & 0170000) != 0100000 || (st.st_mode & 022) || st.st_uid != (uint32_t)SYS(geteuid)) {
+    if (SYS(fstat, fd, &st) != 0 || (st.st_mode & 0170000) != 0100000 || (st.st_mode & 022) ||
+        st.st_uid != (uint32_t)SYS(geteuid)) {
         SYS(close, fd);
         return -EACCES;
     }
@@ -83,7 +84,8 @@ static struct region *load(uint64_t at, size_t size, const struct kept_file *f) 
             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0) == (long)at) {
         r = (struct region *)at;
         uint64_t meta = at + size - head.meta_bytes;
-        bool good = map_part(at, head.code_bytes, (int)fd, 0) && map_part(meta, head.meta_bytes, (int)fd, head.code_bytes) &&
+        bool good = map_part(at, head.code_bytes, (int)fd, 0) &&
+                    map_part(meta, head.meta_bytes, (int)fd, head.code_bytes) &&
                     checksum(&r->kept, r, head.code_bytes, (void *)meta, head.meta_bytes) == head.checksum &&
                     (uint64_t)r->base == at && (uint64_t)r->end == at + size;
         if (!good) {
@@ -257,7 +259,8 @@ static size_t list_images(int fd, struct image *list, size_t most, uint64_t *tot
             const char *name = buf + at + 19;
             struct stat st;
             bool temp = str_starts(name, TEMP_PREFIX);
-            if ((!temp && strlen(name) != NAME_LEN - 1) || SYS(newfstatat, fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
+            if ((!temp && strlen(name) != NAME_LEN - 1) || SYS(newfstatat, fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+                continue;
             if (temp) {
                 if ((int64_t)st.st_mtime + TEMP_OLD < now[0]) SYS(unlinkat, fd, name, 0);
                 continue;
@@ -297,7 +300,8 @@ void kept_save(void) {
     lock_take(&cache_lock);
     for (struct region *r = region_first(); r; r = r->next) {
         /* a little growth is not worth the writing */
-        if (!r->is_kept || r->retired || r->tainted || r->n_blocks <= r->kept.blocks + r->kept.blocks / 128 + 4) continue;
+        if (!r->is_kept || r->retired || r->tainted || r->n_blocks <= r->kept.blocks + r->kept.blocks / 128 + 4)
+            continue;
         if (disk_has_as_much(r)) continue;
         save_region(r);
         wrote = true;

@@ -9,14 +9,14 @@
 
 /* What a hook may overwrite at the place it emits for. */
 struct liveness {
-    uint16_t regs;  /* live general registers */
-    uint8_t flags;  /* live FLAG_* */
+    uint16_t regs; /* live general registers */
+    uint8_t flags; /* live FLAG_* */
 };
 
 struct policy {
     const char *name;
-    uint32_t id;     /* goes into the key of kept translations */
-    bool ticks;      /* count ticks and poll at tick points */
+    uint32_t id; /* goes into the key of kept translations */
+    bool ticks;  /* count ticks and poll at tick points */
     /* Emits code that runs before `in`. Must preserve everything that is live. NULL: nothing. */
     void (*before_insn)(struct emitter *e, const struct insn *in, struct liveness live);
     /* Called when the thread ends, to report. */

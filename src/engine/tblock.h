@@ -31,32 +31,32 @@
 #define TB_FN_CALL_FAIL 312
 #define TB_GUEST_GS 320
 
-#define TBLOCK_OFFSETS(X)                                                                          \
-    X(self, TB_SELF)                                                                               \
-    X(gpr, TB_GPR)                                                                                 \
-    X(pc, TB_PC)                                                                                   \
-    X(rflags, TB_RFLAGS)                                                                           \
-    X(s0, TB_S0)                                                                                   \
-    X(s1, TB_S1)                                                                                   \
-    X(s2, TB_S2)                                                                                   \
-    X(s3, TB_S3)                                                                                   \
-    X(rt_sp, TB_RT_SP)                                                                             \
-    X(host_pc, TB_HOST_PC)                                                                         \
-    X(exit_index, TB_EXIT_INDEX)                                                                   \
-    X(exit_region, TB_EXIT_REGION)                                                                 \
-    X(fn_exit, TB_FN_EXIT)                                                                         \
-    X(fn_ret_miss, TB_FN_RET_MISS)                                                                 \
-    X(fn_jmp_miss, TB_FN_JMP_MISS)                                                                 \
-    X(fn_call_miss, TB_FN_CALL_MISS)                                                               \
-    X(fn_syscall, TB_FN_SYSCALL)                                                                   \
-    X(fn_special, TB_FN_SPECIAL)                                                                   \
-    X(ticks, TB_TICKS)                                                                             \
-    X(pending, TB_PENDING)                                                                         \
-    X(count_insns, TB_COUNT_INSNS)                                                                 \
-    X(count_loads, TB_COUNT_LOADS)                                                                 \
-    X(count_stores, TB_COUNT_STORES)                                                               \
-    X(fn_safepoint, TB_FN_SAFEPOINT)                                                               \
-    X(fn_call_fail, TB_FN_CALL_FAIL)                                                               \
+#define TBLOCK_OFFSETS(X)            \
+    X(self, TB_SELF)                 \
+    X(gpr, TB_GPR)                   \
+    X(pc, TB_PC)                     \
+    X(rflags, TB_RFLAGS)             \
+    X(s0, TB_S0)                     \
+    X(s1, TB_S1)                     \
+    X(s2, TB_S2)                     \
+    X(s3, TB_S3)                     \
+    X(rt_sp, TB_RT_SP)               \
+    X(host_pc, TB_HOST_PC)           \
+    X(exit_index, TB_EXIT_INDEX)     \
+    X(exit_region, TB_EXIT_REGION)   \
+    X(fn_exit, TB_FN_EXIT)           \
+    X(fn_ret_miss, TB_FN_RET_MISS)   \
+    X(fn_jmp_miss, TB_FN_JMP_MISS)   \
+    X(fn_call_miss, TB_FN_CALL_MISS) \
+    X(fn_syscall, TB_FN_SYSCALL)     \
+    X(fn_special, TB_FN_SPECIAL)     \
+    X(ticks, TB_TICKS)               \
+    X(pending, TB_PENDING)           \
+    X(count_insns, TB_COUNT_INSNS)   \
+    X(count_loads, TB_COUNT_LOADS)   \
+    X(count_stores, TB_COUNT_STORES) \
+    X(fn_safepoint, TB_FN_SAFEPOINT) \
+    X(fn_call_fail, TB_FN_CALL_FAIL) \
     X(guest_gs, TB_GUEST_GS)
 
 #ifndef __ASSEMBLER__
@@ -91,8 +91,8 @@ struct tblock {
     uint64_t epoch; /* last cache epoch this thread has seen at a safepoint */
     uint32_t kick;  /* a signal of ours is on its way to the thread: it must not enter a call before */
     uint16_t guest_gs_selector;
-    bool trap_flag; /* TF as the program has it; never in rflags, where it would hit the runtime */
-    bool stepped;   /* an instruction was run with the flag set, and its trap is due */
+    bool trap_flag;        /* TF as the program has it; never in rflags, where it would hit the runtime */
+    bool stepped;          /* an instruction was run with the flag set, and its trap is due */
     uint64_t step_host_pc; /* where rt_step is to go on */
 };
 

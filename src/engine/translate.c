@@ -46,10 +46,10 @@ struct build {
     struct region *r;
     uint8_t *host; /* where the instructions start */
     int n;
-    gaddr end;            /* guest address behind the last instruction */
+    gaddr end;                /* guest address behind the last instruction */
     struct block *known_call; /* the block runs into a call that this one holds */
-    bool falls_out;       /* the last instruction may go on at `end` */
-    bool checked;         /* verify the guest bytes at entry */
+    bool falls_out;           /* the last instruction may go on at `end` */
+    bool checked;             /* verify the guest bytes at entry */
     int n_exits, n_literals, n_sites;
     struct insn insn[MAX_INSNS];
     uint8_t bytes[MAX_INSNS * INSN_MAX_LEN + 16]; /* the guest bytes as decoded: another thread may be writing them */
@@ -108,7 +108,7 @@ static bool gather(struct build *b, gaddr pc, int limit) {
         if (b->n > 0) {
             if (cache_find(at)) break;
             if (PAGE_DOWN(at) > PAGE_DOWN(pc) + PAGE_SIZE) break; /* at most two pages: see struct block */
-            if (at >= code.end && cache_kept_region(pc)) break; /* a file's kept code stays within the file */
+            if (at >= code.end && cache_kept_region(pc)) break;   /* a file's kept code stays within the file */
             if (at >= code.end && (!engine_host.code_at(at, &code) || code.checked != b->checked)) break;
         }
         if (!decode_at(b, in, pc, at, code.end)) {
@@ -148,8 +148,8 @@ static bool gather(struct build *b, gaddr pc, int limit) {
 
 /* Integer instructions between registers cannot fault, except division. Everything else may: memory, x87, vectors. */
 static bool may_fault(const struct insn *in) {
-    static const uint8_t safe[] = {0x01, 0x03, 0x09, 0x0b, 0x11, 0x13, 0x19, 0x1b, 0x21, 0x23, 0x29, 0x2b, 0x31, 0x33, 0x39,
-                                   0x3b, 0x63, 0x83, 0x81, 0x85, 0x84, 0x89, 0x8b, 0x8d, 0xc1, 0xd1, 0xc7, 0x90};
+    static const uint8_t safe[] = {0x01, 0x03, 0x09, 0x0b, 0x11, 0x13, 0x19, 0x1b, 0x21, 0x23, 0x29, 0x2b, 0x31, 0x33,
+                                   0x39, 0x3b, 0x63, 0x83, 0x81, 0x85, 0x84, 0x89, 0x8b, 0x8d, 0xc1, 0xd1, 0xc7, 0x90};
     if (in->encoding != ENC_LEGACY || in->prefix_len || in->has_mem || in->push_size || in->pop_size) return true;
     if (in->opcode_off != (in->has_rex ? 1 : 0)) return true; /* two-byte opcodes */
     if (in->opcode >= 0xb8 && in->opcode <= 0xbf) return false;
@@ -454,7 +454,8 @@ static void emit_insn(struct build *b, int i) {
         uint8_t *taken = emit_copy_loop(e, in, bytes);
         uint8_t *skip = emit_jmp_short(e);
         emit_land_short(e, taken);
-        if (tick) emit_tick(b, in->target, FLAGS_ARITH); /* the count is changed already: the safepoint is behind the jump */
+        if (tick)
+            emit_tick(b, in->target, FLAGS_ARITH); /* the count is changed already: the safepoint is behind the jump */
         add_exit(b, emit_jmp(e, NULL), in->target, ENTRY_PLAIN);
         emit_land_short(e, skip);
         break;
@@ -616,7 +617,8 @@ static struct block *build_block(struct build *b, gaddr pc, enum entry_kind reas
     struct insn_map *map = blk ? cache_meta(r, sizeof *map * (size_t)b->n) : NULL;
     if (!map) return NULL;
     memset(blk, 0, sizeof *blk);
-    b->e = (struct emitter){(uint8_t *)(((uintptr_t)r->code_next + 15) & ~15ull), r->meta_next - sizeof(struct exit) * MAX_EXITS, false};
+    b->e = (struct emitter){(uint8_t *)(((uintptr_t)r->code_next + 15) & ~15ull),
+                            r->meta_next - sizeof(struct exit) * MAX_EXITS, false};
     emit_nops(&b->e, 0);
     bool rcx_live = b->live[0].regs & REG_BIT(RCX);
     blk->pushes_first = first_is_push(b);
@@ -630,8 +632,7 @@ static struct block *build_block(struct build *b, gaddr pc, enum entry_kind reas
     blk->rcx_live = rcx_live;
     b->host = blk->host;
     emit_body(b);
-    if (b->falls_out)
-        add_exit(b, emit_jmp(&b->e, NULL), b->end, ENTRY_PLAIN);
+    if (b->falls_out) add_exit(b, emit_jmp(&b->e, NULL), b->end, ENTRY_PLAIN);
     blk->host_len = (uint32_t)(b->e.p - blk->host);
     blk->n_insns = (uint16_t)b->n;
     blk->map = map;
@@ -645,8 +646,8 @@ static struct block *build_block(struct build *b, gaddr pc, enum entry_kind reas
 }
 
 static void trace_block(const struct build *b, const struct block *blk) {
-    say("block %lu: guest %lx-%lx host %lx+%x, %d instructions", cache_stats.blocks, blk->pc, blk->end, (uint64_t)blk->host,
-        blk->host_len, b->n);
+    say("block %lu: guest %lx-%lx host %lx+%x, %d instructions", cache_stats.blocks, blk->pc, blk->end,
+        (uint64_t)blk->host, blk->host_len, b->n);
     if (trace_level < 2) return;
     for (int i = 0; i < b->n; i++) {
         char line[128];
@@ -680,7 +681,8 @@ struct block *translate(gaddr pc, enum entry_kind reason) {
         struct block *to = cache_find(x->target);
         if (b.known_call && x->target == b.end && x->kind == ENTRY_PLAIN)
             cache_link(x, b.known_call, cache_insn_host(b.known_call, b.end));
-        else if (to && to->entry[x->kind]) cache_link(x, to, to->entry[x->kind]);
+        else if (to && to->entry[x->kind])
+            cache_link(x, to, to->entry[x->kind]);
     }
     return blk;
 }

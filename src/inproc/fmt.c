@@ -102,4 +102,6 @@ void die(const char *f, ...) {
     for (;;) SYS(exit_group, 125);
 }
 
-void check_failed(const char *file, int line, const char *cond) { die("internal error at %s:%d: %s", file, line, cond); }
+void check_failed(const char *file, int line, const char *cond) {
+    die("internal error at %s:%d: %s", file, line, cond);
+}

@@ -18,9 +18,9 @@ void say(const char *f, ...) __attribute__((format(printf, 1, 2)));
 void die(const char *f, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 /* Always on, in release too. */
-#define CHECK(cond)                                                                                \
-    do {                                                                                           \
-        if (unlikely(!(cond))) check_failed(__FILE__, __LINE__, #cond);                            \
+#define CHECK(cond)                                                     \
+    do {                                                                \
+        if (unlikely(!(cond))) check_failed(__FILE__, __LINE__, #cond); \
     } while (0)
 void check_failed(const char *file, int line, const char *cond) __attribute__((noreturn));
 

@@ -44,8 +44,8 @@
 #define LAYOUT_RT UL(0x7ef000000000)       /* image of the runtime */
 #define LAYOUT_RT_ARENA UL(0x7ef100000000) /* its own memory, bump allocated */
 #define LAYOUT_RT_ARENA_END UL(0x7ef700000000)
-#define LAYOUT_STUBS UL(0x7ef0f0000000)    /* miss stubs: what empty table entries point to */
-#define LAYOUT_THREADS UL(0x7ef800000000)  /* thread blocks, one slot each */
+#define LAYOUT_STUBS UL(0x7ef0f0000000)   /* miss stubs: what empty table entries point to */
+#define LAYOUT_THREADS UL(0x7ef800000000) /* thread blocks, one slot each */
 #define LAYOUT_THREADS_END UL(0x7eff00000000)
 #define LAYOUT_THREAD_SLOT UL(0x100000)
 #define LAYOUT_GUEST_END UL(0x7ffffffff000)

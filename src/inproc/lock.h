@@ -21,8 +21,7 @@ static inline void lock_take(struct lock *l) {
             return;
         __builtin_ia32_pause();
     }
-    while (__atomic_exchange_n(&l->word, 2, __ATOMIC_ACQUIRE) != 0)
-        SYS(futex, &l->word, LOCK_FUTEX_WAIT_PRIVATE, 2, 0);
+    while (__atomic_exchange_n(&l->word, 2, __ATOMIC_ACQUIRE) != 0) SYS(futex, &l->word, LOCK_FUTEX_WAIT_PRIVATE, 2, 0);
 }
 
 static inline void lock_drop(struct lock *l) {

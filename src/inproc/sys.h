@@ -29,8 +29,8 @@ static inline long sys6(long nr, long a, long b, long c, long d, long e, long f)
 #define SYS_6(nr, a, b, c, d, e, f) sys6(nr, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 /* SYS(openat, dirfd, path, flags, mode): any call by name, up to six arguments. */
-#define SYS(name, ...)                                                                             \
-    SYS_PICK(__NR_##name, ##__VA_ARGS__, SYS_6, SYS_5, SYS_4, SYS_3, SYS_2, SYS_1, SYS_0)          \
+#define SYS(name, ...)                                                                    \
+    SYS_PICK(__NR_##name, ##__VA_ARGS__, SYS_6, SYS_5, SYS_4, SYS_3, SYS_2, SYS_1, SYS_0) \
     (__NR_##name, ##__VA_ARGS__)
 
 static inline bool sys_failed(long ret) { return (unsigned long)ret > -4096ul; }

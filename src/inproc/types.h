@@ -11,7 +11,7 @@ typedef uint64_t gaddr;
 
 #define PAGE_SIZE 4096ull
 #define PAGE_MASK (~(PAGE_SIZE - 1))
-#define PAGE_DOWN(x) ((x) & PAGE_MASK)
+#define PAGE_DOWN(x) ((x)&PAGE_MASK)
 #define PAGE_UP(x) (((x) + PAGE_SIZE - 1) & PAGE_MASK)
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))

@@ -17,7 +17,7 @@
 #define MAX_MAPPINGS 1000000
 #define FEW_MAPPINGS 20000
 #define FEW_MAPPINGS_BELOW (4ul << 30) /* bytes of address space that we may have */
-#define FILE_SLOT_ALIGN 0x40000ul /* library slots: room for kept translations even of small files */
+#define FILE_SLOT_ALIGN 0x40000ul      /* library slots: room for kept translations even of small files */
 #define BIG_MAPPING (16ul << 30)
 
 struct aspace {
@@ -101,8 +101,9 @@ static void carve_guest(gaddr start, gaddr end) {
 
 static bool same_kind(const struct mapping *a, const struct mapping *b) {
     return a->end == b->start && a->prot == b->prot && a->flags == b->flags && a->file.ino == b->file.ino &&
-           a->file.dev == b->file.dev && a->was_writable == b->was_writable && a->runtime == b->runtime && (a->file.ino == 0 || a->offset + (a->end - a->start) == b->offset) &&
-           strcmp(a->name, b->name) == 0 && a->name[0] == '\0';
+           a->file.dev == b->file.dev && a->was_writable == b->was_writable && a->runtime == b->runtime &&
+           (a->file.ino == 0 || a->offset + (a->end - a->start) == b->offset) && strcmp(a->name, b->name) == 0 &&
+           a->name[0] == '\0';
 }
 
 static void merge_around(gaddr start, gaddr end) {
@@ -132,7 +133,8 @@ bool aspace_is_runtime(gaddr start, size_t len) {
     gaddr end = start + len;
     for (size_t i = first_above(start); i < as->n && as->list[i].start < end; i++)
         if (as->list[i].runtime) return true;
-    return overlaps(start, end, LAYOUT_KEPT_BASE, LAYOUT_CACHE_END) || overlaps(start, end, LAYOUT_RT, LAYOUT_THREADS_END);
+    return overlaps(start, end, LAYOUT_KEPT_BASE, LAYOUT_CACHE_END) ||
+           overlaps(start, end, LAYOUT_RT, LAYOUT_THREADS_END);
 }
 
 static bool usable(gaddr start, size_t len) {
@@ -281,7 +283,11 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
     if (fixed) code_watch_forget(at, at + len);
     long got = SYS(mmap, at, len, aspace_host_prot(prot), host_flags, fd, offset);
     if (!sys_failed(got)) {
-        struct mapping m = {.start = at, .end = at + len, .prot = (uint32_t)prot, .flags = (uint32_t)(flags & ~MAP_FIXED_NOREPLACE), .offset = offset};
+        struct mapping m = {.start = at,
+                            .end = at + len,
+                            .prot = (uint32_t)prot,
+                            .flags = (uint32_t)(flags & ~MAP_FIXED_NOREPLACE),
+                            .offset = offset};
         if (!anonymous) m.file = id;
         m.was_writable = (prot & PROT_WRITE) || (file && (prot & PROT_EXEC) && is_young(&id));
         list_add(&m);
@@ -341,7 +347,8 @@ long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr n
     if (aspace_is_runtime(old, MAX(old_len, PAGE_SIZE))) return lock_drop(&cache_lock), -EFAULT;
     struct mapping m = as->list[i];
     m.offset += old - m.start;
-    if (new_len > old_len && !within_limits(new_len - old_len, is_data(m.prot, m.flags))) return lock_drop(&cache_lock), -ENOMEM;
+    if (new_len > old_len && !within_limits(new_len - old_len, is_data(m.prot, m.flags)))
+        return lock_drop(&cache_lock), -ENOMEM;
     code_watch_forget(old, old + MAX(old_len, PAGE_SIZE));
     long got;
     if (flags & MREMAP_FIXED) {
@@ -351,7 +358,8 @@ long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr n
     } else if (new_len <= old_len && old_len && !(flags & MREMAP_DONTUNMAP)) {
         got = SYS(mremap, old, old_len, new_len, flags & ~MREMAP_MAYMOVE, 0);
     } else {
-        bool room = old_len && !(flags & MREMAP_DONTUNMAP) && old + old_len == m.end && usable(old + old_len, new_len - old_len);
+        bool room = old_len && !(flags & MREMAP_DONTUNMAP) && old + old_len == m.end &&
+                    usable(old + old_len, new_len - old_len);
         got = room ? SYS(mremap, old, old_len, new_len, 0, 0) : -ENOMEM;
         if (sys_failed(got) && (flags & MREMAP_MAYMOVE)) {
             gaddr at = pick(new_len, (int)m.flags & MAP_32BIT, NULL);
@@ -372,7 +380,9 @@ long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr n
 }
 
 long aspace_shmat(int id, gaddr addr, int flags) {
-    struct { uint64_t w[16]; } ds; /* struct shmid64_ds: shm_segsz is the first word behind ipc64_perm (48 bytes) */
+    struct {
+        uint64_t w[16];
+    } ds; /* struct shmid64_ds: shm_segsz is the first word behind ipc64_perm (48 bytes) */
     long ret = SYS(shmctl, id, 2 /* IPC_STAT */, &ds);
     if (ret < 0) return ret;
     size_t len = PAGE_UP(ds.w[6]);
@@ -416,7 +426,8 @@ long aspace_shmdt(gaddr addr) {
 /* ---- brk ---- */
 
 void aspace_set_brk(gaddr start) {
-    as->brk_start = as->brk_end = PAGE_UP(start) >= LAYOUT_BRK ? PAGE_UP(start) : LAYOUT_BRK + (mix(as->seed, 7) % 4096) * PAGE_SIZE;
+    as->brk_start = as->brk_end =
+        PAGE_UP(start) >= LAYOUT_BRK ? PAGE_UP(start) : LAYOUT_BRK + (mix(as->seed, 7) % 4096) * PAGE_SIZE;
 }
 
 gaddr aspace_brk(gaddr wanted) {
@@ -427,12 +438,17 @@ gaddr aspace_brk(gaddr wanted) {
         return as->brk_end;
     }
     if (then > now) {
-        if (wanted - as->brk_start > thread_self()->process->limits.data.soft || !within_limits(then - now, true)) goto out;
+        if (wanted - as->brk_start > thread_self()->process->limits.data.soft || !within_limits(then - now, true))
+            goto out;
         if (!usable(now, then - now)) goto out;
         long got = SYS(mmap, now, then - now, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         if (sys_failed(got)) goto out;
         list_carve(as->brk_start, now);
-        struct mapping m = {.start = as->brk_start, .end = then, .prot = PROT_READ | PROT_WRITE, .flags = MAP_PRIVATE | MAP_ANONYMOUS, .name = "[heap]"};
+        struct mapping m = {.start = as->brk_start,
+                            .end = then,
+                            .prot = PROT_READ | PROT_WRITE,
+                            .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+                            .name = "[heap]"};
         list_add(&m);
     } else if (then < now) {
         code_watch_forget(then, now);
@@ -476,7 +492,8 @@ void aspace_name(gaddr addr, const char *name) {
 }
 
 void aspace_adopt(gaddr start, size_t len, int prot, const char *name) {
-    struct mapping m = {.start = start, .end = start + len, .prot = (uint32_t)prot, .flags = MAP_PRIVATE | MAP_ANONYMOUS};
+    struct mapping m = {
+        .start = start, .end = start + len, .prot = (uint32_t)prot, .flags = MAP_PRIVATE | MAP_ANONYMOUS};
     fmt_into(m.name, sizeof m.name, "%s", name);
     lock_take(&cache_lock);
     list_add(&m);
@@ -485,10 +502,16 @@ void aspace_adopt(gaddr start, size_t len, int prot, const char *name) {
 
 bool aspace_kept_at(gaddr pc, struct kept_file *out) {
     const struct mapping *m = aspace_peek(pc);
-    if (!m || !m->file.ino || m->was_writable || (m->prot & PROT_WRITE) || (m->flags & MAP_TYPE) != MAP_PRIVATE) return false;
+    if (!m || !m->file.ino || m->was_writable || (m->prot & PROT_WRITE) || (m->flags & MAP_TYPE) != MAP_PRIVATE)
+        return false;
     if (m->start < m->offset || m->start >= LAYOUT_LIB_END || m->name[0] || code_files_is_loose(m)) return false;
-    *out = (struct kept_file){.dev = m->file.dev, .ino = m->file.ino, .size = m->file.size, .mtime_ns = m->file.mtime_ns,
-                              .ctime_ns = m->file.ctime_ns, .base = m->start - m->offset, .text_start = m->start,
+    *out = (struct kept_file){.dev = m->file.dev,
+                              .ino = m->file.ino,
+                              .size = m->file.size,
+                              .mtime_ns = m->file.mtime_ns,
+                              .ctime_ns = m->file.ctime_ns,
+                              .base = m->start - m->offset,
+                              .text_start = m->start,
                               .text_end = m->end};
     return out->base >= LAYOUT_LIB_BASE || m->start < LAYOUT_LIB_BASE;
 }

@@ -13,13 +13,13 @@ struct file_id { /* identity of a mapped file; all zero = anonymous */
 
 struct mapping {
     gaddr start, end;
-    uint32_t prot;    /* PROT_*, as the program asked */
-    uint32_t flags;   /* MAP_* of the mmap call */
-    uint64_t offset;  /* in the file */
+    uint32_t prot;   /* PROT_*, as the program asked */
+    uint32_t flags;  /* MAP_* of the mmap call */
+    uint64_t offset; /* in the file */
     struct file_id file;
     bool was_writable; /* private file pages may differ from the file */
-    bool runtime;     /* a cache window of ours: the program must not see or touch it */
-    char name[16];    /* "[heap]", "[stack]", "[vdso]": what /proc/self/maps shows for it, or "" */
+    bool runtime;      /* a cache window of ours: the program must not see or touch it */
+    char name[16];     /* "[heap]", "[stack]", "[vdso]": what /proc/self/maps shows for it, or "" */
 };
 
 struct aspace;

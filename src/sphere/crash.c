@@ -27,7 +27,8 @@ void crash_report(struct thread *t, const struct siginfo_raw *info, const struct
     static uint32_t reporting; /* a fault in the report itself, or of another thread */
     if (__atomic_exchange_n(&reporting, 1, __ATOMIC_SEQ_CST))
         for (;;) SYS(exit_group, 125);
-    if (info->signo == SIGBUS_ && cache_contains(info->w[0])) die("kept translations were truncated while in use; run the program again");
+    if (info->signo == SIGBUS_ && cache_contains(info->w[0]))
+        die("kept translations were truncated while in use; run the program again");
     say("internal error: signal %d (code %d) at %lx, address %lx", info->signo, info->code, mc->rip, info->w[0]);
     if (in_image(mc->rip))
         say_place("in the runtime:", mc->rip);
@@ -48,9 +49,7 @@ void crash_report(struct thread *t, const struct siginfo_raw *info, const struct
     for (;;) SYS(exit_group, 125);
 }
 
-void crash_on_purpose(void) {
-    __asm__ volatile("movq $1, 0x10" ::: "memory");
-}
+void crash_on_purpose(void) { __asm__ volatile("movq $1, 0x10" ::: "memory"); }
 
 /* ---- the program's own mistakes ---- */
 

@@ -4,7 +4,8 @@
 
 #include "sphere/sigframe.h"
 
-void crash_report(struct thread *t, const struct siginfo_raw *info, const struct mcontext *mc) __attribute__((noreturn));
+void crash_report(struct thread *t, const struct siginfo_raw *info, const struct mcontext *mc)
+    __attribute__((noreturn));
 
 /* For testing the report (--debug crash=1). */
 void crash_on_purpose(void);

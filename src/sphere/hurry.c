@@ -45,7 +45,8 @@ void hurry_threads(uint64_t epoch) {
     for (struct thread *t = threads_first(); t && n < ARRAY_LEN(chosen); t = t->next) {
         uint32_t none = 0;
         if (t == self || !is_late(t, epoch)) continue;
-        if (__atomic_compare_exchange_n(&t->tb->kick, &none, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) chosen[n++] = t;
+        if (__atomic_compare_exchange_n(&t->tb->kick, &none, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+            chosen[n++] = t;
     }
     if (!n) return;
     barrier_everywhere();

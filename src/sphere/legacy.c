@@ -14,25 +14,28 @@
 /* Calls whose arguments mean the same in both interfaces: 32-bit number, 64-bit name. */
 #define SAME_CALLS(X)                                                                                                  \
     X(1, exit)                                                                                                         \
-    X(2, fork) X(3, read) X(4, write) X(5, open) X(6, close) X(8, creat) X(9, link) X(10, unlink) X(12, chdir)         \
-        X(14, mknod) X(15, chmod) X(20, getpid) X(21, mount) X(27, alarm) X(29, pause) X(33, access) X(36, sync)       \
-            X(37, kill) X(38, rename) X(39, mkdir) X(40, rmdir) X(41, dup) X(42, pipe) X(45, brk) X(52, umount2) X(    \
-                57, setpgid) X(60, umask) X(61, chroot) X(63, dup2) X(64, getppid) X(65, getpgrp) X(66, setsid)        \
-                X(74, sethostname) X(83, symlink) X(85, readlink) X(91, munmap) X(94, fchmod) X(96, getpriority) X(    \
-                    97, setpriority) X(118, fsync) X(121, setdomainname) X(125, mprotect) X(132, getpgid)              \
-                    X(133, fchdir) X(136, personality) X(143, flock) X(144, msync) X(147, getsid) X(148, fdatasync) X( \
-                        150, mlock) X(151, munlock) X(152, mlockall) X(153, munlockall) X(154, sched_setparam)         \
-                        X(155, sched_getparam) X(156, sched_setscheduler) X(157, sched_getscheduler) X(                \
-                            158, sched_yield) X(159, sched_get_priority_max)                                           \
+    X(2, fork)                                                                                                         \
+    X(3, read) X(4, write) X(5, open) X(6, close) X(8, creat) X(9, link) X(10, unlink) X(12, chdir) X(14, mknod) X(    \
+        15, chmod) X(20, getpid) X(21, mount) X(27, alarm) X(29, pause) X(33, access) X(36, sync) X(37, kill)          \
+        X(38, rename) X(39, mkdir) X(40, rmdir) X(41, dup) X(42, pipe) X(45, brk) X(52, umount2) X(57, setpgid) X(     \
+            60, umask) X(61, chroot) X(63, dup2) X(64, getppid) X(65, getpgrp) X(66, setsid) X(74, sethostname)        \
+            X(83, symlink) X(85, readlink) X(91, munmap) X(94, fchmod) X(96, getpriority) X(97, setpriority) X(        \
+                118, fsync) X(121, setdomainname)                                                                      \
+                X(125, mprotect) X(132, getpgid) X(133, fchdir) X(136, personality) X(143, flock) X(144, msync)        \
+                    X(147, getsid) X(148, fdatasync) X(150, mlock) X(151, munlock) X(152, mlockall) X(153, munlockall) \
+                        X(154, sched_setparam) X(155, sched_getparam) X(156, sched_setscheduler) X(                    \
+                            157, sched_getscheduler) X(158,                                                            \
+                                                       sched_yield) X(159, sched_get_priority_max)                     \
                             X(160, sched_get_priority_min) X(163, mremap) X(168, poll) X(172, prctl) X(183, getcwd) X( \
-                                190, vfork) X(198, lchown) X(199, getuid)                                              \
-                                X(200, getgid) X(201, geteuid) X(202, getegid) X(203, setreuid) X(204, setregid) X(    \
-                                    205, getgroups) X(206, setgroups)                                                  \
-                                    X(207, fchown) X(208, setresuid) X(209, getresuid) X(210, setresgid) X(            \
-                                        211, getresgid) X(212, chown)                                                  \
-                                        X(213, setuid) X(214, setgid) X(215, setfsuid)                                 \
-                                            X(216, setfsgid) X(218, mincore) X(219, madvise) X(224, gettid) X(         \
-                                                238, tkill) X(241, sched_setaffinity)                                  \
+                                190, vfork) X(198, lchown)                                                             \
+                                X(199, getuid) X(200, getgid) X(201, geteuid) X(202, getegid) X(203, setreuid) X(      \
+                                    204, setregid) X(205, getgroups)                                                   \
+                                    X(206, setgroups) X(207, fchown) X(208, setresuid) X(209, getresuid) X(            \
+                                        210, setresgid) X(211, getresgid)                                              \
+                                        X(212, chown) X(213, setuid) X(214, setgid)                                    \
+                                            X(215, setfsuid) X(216, setfsgid) X(218, mincore) X(219, madvise) X(       \
+                                                224, gettid) X(238,                                                    \
+                                                               tkill) X(241, sched_setaffinity)                        \
                                                 X(242, sched_getaffinity) X(252, exit_group) X(254, epoll_create)      \
                                                     X(255, epoll_ctl) X(256, epoll_wait) X(258, set_tid_address) X(    \
                                                         270, tgkill) X(291, inotify_init)                              \

@@ -6,20 +6,20 @@
 #include "inproc/types.h"
 
 struct exec_image {
-    int fd;                /* the file to run, open for reading */
-    const char *path;      /* what execve was given: AT_EXECFN, /proc/self/exe after resolution */
-    char **argv, **envp;   /* NULL-terminated */
+    int fd;              /* the file to run, open for reading */
+    const char *path;    /* what execve was given: AT_EXECFN, /proc/self/exe after resolution */
+    char **argv, **envp; /* NULL-terminated */
 };
 
 struct load_result {
-    gaddr entry;      /* first guest pc: the interpreter's entry, or the program's */
-    gaddr sp;         /* initial rsp, argc at its top */
+    gaddr entry; /* first guest pc: the interpreter's entry, or the program's */
+    gaddr sp;    /* initial rsp, argc at its top */
     gaddr arg_start, arg_end, env_start, env_end, auxv_start, auxv_end;
-    gaddr code_start, code_end, data_start, data_end, brk_start, stack_start;   /* for PR_SET_MM_MAP, as in the kernel */
-    int exe_fd;       /* the ELF that runs: image->fd itself, or for a script its interpreter (open; the caller closes it) */
+    gaddr code_start, code_end, data_start, data_end, brk_start, stack_start; /* for PR_SET_MM_MAP, as in the kernel */
+    int exe_fd; /* the ELF that runs: image->fd itself, or for a script its interpreter (open; the caller closes it) */
     char exe_path[4096]; /* the resolved absolute path of that ELF: what readlink("/proc/self/exe") must say */
-    char comm[16];    /* what prctl(PR_GET_NAME) would give */
-    char why[160];    /* after a failed loader_load: one line for the user */
+    char comm[16];       /* what prctl(PR_GET_NAME) would give */
+    char why[160];       /* after a failed loader_load: one line for the user */
 };
 
 /* Whether `fd` can be executed: 0, or -errno as execve would return (EACCES, ENOEXEC, ELIBBAD, EINVAL ...). Follows `#!`
@@ -30,7 +30,8 @@ long loader_check(int fd, char *why, size_t why_cap);
 /* Loads it: maps program and interpreter, makes stack and auxv. 0 or -errno. The address space is empty of guest mappings.
  * sysinfo_ehdr: address of the vDSO that the guest shall see, or 0. kernel_auxv: the auxv that the kernel gave the runtime
  * (AT_HWCAP, AT_CLKTCK, AT_PLATFORM, AT_UID... are taken from there). */
-long loader_load(const struct exec_image *image, const uint64_t *kernel_auxv, gaddr sysinfo_ehdr, struct load_result *out);
+long loader_load(const struct exec_image *image, const uint64_t *kernel_auxv, gaddr sysinfo_ehdr,
+                 struct load_result *out);
 
 /* --- parts of the loader, in files of their own --- */
 
@@ -50,9 +51,9 @@ struct stack_plan {
     const char *const *before; /* strings in front of argv: what `#!` lines put there */
     size_t before_count;
     char **argv, **envp;
-    bool executable;           /* PT_GNU_STACK asks for it */
-    gaddr sysinfo_ehdr;        /* 0: no AT_SYSINFO_EHDR */
-    gaddr phdr, base, entry;   /* AT_PHDR, AT_BASE, AT_ENTRY */
+    bool executable;         /* PT_GNU_STACK asks for it */
+    gaddr sysinfo_ehdr;      /* 0: no AT_SYSINFO_EHDR */
+    gaddr phdr, base, entry; /* AT_PHDR, AT_BASE, AT_ENTRY */
     uint64_t phnum;
     const uint64_t *kernel_auxv;
 };

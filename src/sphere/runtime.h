@@ -6,15 +6,15 @@
 
 struct runtime {
     bool use_cache;
-    char cache_dir[512];  /* of kept translations */
-    char options[1024];   /* as given, handed on through execve */
+    char cache_dir[512]; /* of kept translations */
+    char options[1024];  /* as given, handed on through execve */
     uint64_t seed;
     uint64_t *kernel_auxv;
-    uint32_t mdwe;        /* PR_SET_MDWE, as the program set it */
-    char exe_path[4096];  /* the program: what /proc/self/exe must say */
+    uint32_t mdwe;       /* PR_SET_MDWE, as the program set it */
+    char exe_path[4096]; /* the program: what /proc/self/exe must say */
     uint64_t exe_dev, exe_ino;
-    gaddr exe_map;        /* some address where it is mapped */
-    bool shown;           /* the kernel knows the program's command line, environment and auxv, and shows them to everybody */
+    gaddr exe_map; /* some address where it is mapped */
+    bool shown;    /* the kernel knows the program's command line, environment and auxv, and shows them to everybody */
     gaddr arg_start, arg_end, env_start, env_end, auxv_start, auxv_end;
 };
 

@@ -46,9 +46,13 @@ static void save_extended(uint8_t *area) {
         return;
     }
     memset(area + XSTATE_HEADER, 0, 64);
-    __asm__ volatile("xsave64 (%0)" : : "r"(area), "a"((uint32_t)xsave_mask), "d"((uint32_t)(xsave_mask >> 32)) : "memory");
+    __asm__ volatile("xsave64 (%0)"
+                     :
+                     : "r"(area), "a"((uint32_t)xsave_mask), "d"((uint32_t)(xsave_mask >> 32))
+                     : "memory");
     fpu_image_to_guest(x87_ip, 8);
-    *(uint64_t *)(area + XSTATE_HEADER) |= 3; /* as the kernel: x87 and SSE always count, so a handler may change them */
+    *(uint64_t *)(area + XSTATE_HEADER) |=
+        3; /* as the kernel: x87 and SSE always count, so a handler may change them */
     uint32_t *sw = (uint32_t *)(area + FX_SW_OFFSET);
     memset(sw, 0, 48);
     sw[0] = FP_MAGIC1;
@@ -89,7 +93,10 @@ static void restore_extended(uint8_t *area) {
         memset(area + XSTATE_HEADER, 0, 64);
         header[0] = 3;
     }
-    __asm__ volatile("xrstor64 (%0)" : : "r"(area), "a"((uint32_t)xsave_mask), "d"((uint32_t)(xsave_mask >> 32)) : "memory");
+    __asm__ volatile("xrstor64 (%0)"
+                     :
+                     : "r"(area), "a"((uint32_t)xsave_mask), "d"((uint32_t)(xsave_mask >> 32))
+                     : "memory");
 }
 
 static bool on_altstack(const struct thread *t, uint64_t sp) {
@@ -98,10 +105,25 @@ static bool on_altstack(const struct thread *t, uint64_t sp) {
 
 static void fill_mcontext(struct mcontext *mc, const struct tblock *tb) {
     const uint64_t *g = tb->gpr;
-    *mc = (struct mcontext){.r8 = g[8], .r9 = g[9], .r10 = g[10], .r11 = g[11], .r12 = g[12], .r13 = g[13], .r14 = g[14],
-                            .r15 = g[15], .rdi = g[RDI], .rsi = g[RSI], .rbp = g[RBP], .rbx = g[RBX], .rdx = g[RDX],
-                            .rax = g[RAX], .rcx = g[RCX], .rsp = g[RSP], .rip = tb->pc,
-                            .eflags = tb->rflags | (tb->trap_flag ? RFLAGS_TF : 0), .cs = GUEST_CS,
+    *mc = (struct mcontext){.r8 = g[8],
+                            .r9 = g[9],
+                            .r10 = g[10],
+                            .r11 = g[11],
+                            .r12 = g[12],
+                            .r13 = g[13],
+                            .r14 = g[14],
+                            .r15 = g[15],
+                            .rdi = g[RDI],
+                            .rsi = g[RSI],
+                            .rbp = g[RBP],
+                            .rbx = g[RBX],
+                            .rdx = g[RDX],
+                            .rax = g[RAX],
+                            .rcx = g[RCX],
+                            .rsp = g[RSP],
+                            .rip = tb->pc,
+                            .eflags = tb->rflags | (tb->trap_flag ? RFLAGS_TF : 0),
+                            .cs = GUEST_CS,
                             .ss = GUEST_SS};
 }
 
@@ -109,7 +131,8 @@ bool sigframe_push(struct thread *t, const struct siginfo_raw *info, const struc
     struct tblock *tb = t->tb;
     uint64_t sp = tb->gpr[RSP] - RED_ZONE;
     bool on_alt = on_altstack(t, tb->gpr[RSP]);
-    if ((sa->flags & 0x08000000 /* SA_ONSTACK */) && !(t->altstack.flags & 2) && !on_alt) sp = t->altstack.sp + t->altstack.size;
+    if ((sa->flags & 0x08000000 /* SA_ONSTACK */) && !(t->altstack.flags & 2) && !on_alt)
+        sp = t->altstack.sp + t->altstack.size;
     uint64_t fp_size = xsave_size ? xsave_size + 4 : FX_SIZE;
     uint64_t fp = (sp - fp_size) & ~63ull;
     uint64_t at = ((fp - sizeof(struct sigframe)) & ~15ull) - 8;

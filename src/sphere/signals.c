@@ -86,7 +86,7 @@ static bool between(uint64_t pc, const char *lo, const char *hi) { return pc >= 
 static void head_for_safepoint(struct thread *t, struct ucontext_raw *uc) {
     uint64_t pc = uc->mc.rip;
     uc->mc.eflags &= ~RFLAGS_TF;
-    if (t->stepping == STEP_OUT && t->step_is_pushf) ((uint8_t *)uc->mc.rsp)[1] &= (uint8_t)~(RFLAGS_TF >> 8);
+    if (t->stepping == STEP_OUT && t->step_is_pushf) ((uint8_t *)uc->mc.rsp)[1] &= (uint8_t) ~(RFLAGS_TF >> 8);
     t->stepping = STEP_NOT;
     if (cache_contains(pc)) {
         if (fault_at_boundary(pc)) {
@@ -160,7 +160,8 @@ static void on_fault(struct thread *t, struct siginfo_raw *info, struct ucontext
     if (info->signo == SIGSEGV_ && t->fault_trapno == TRAP_PAGE_FAULT && (t->fault_err & PF_WRITE))
         crash_name_wild_store(t->fault_cr2, t->tb->pc);
     /* a fault that names the instruction names the guest's */
-    bool names_pc = info->signo == SIGILL_ || info->signo == SIGFPE_ || (info->signo == SIGTRAP_ && info->code != SI_KERNEL_);
+    bool names_pc =
+        info->signo == SIGILL_ || info->signo == SIGFPE_ || (info->signo == SIGTRAP_ && info->code != SI_KERNEL_);
     if (names_pc) info->w[0] = t->tb->pc;
     queue(t, info, true);
     leave_to_safepoint(uc);
@@ -209,8 +210,8 @@ static void kernel_default(int signo) {
 void signals_die(struct thread *t, const struct siginfo_raw *info) {
     int signo = info->signo;
     if (trace_level)
-        say("dies of signal %d (code %d, address %lx) at guest pc %lx, rsp %lx, thread %d", signo, info->code, info->w[0],
-            t->tb->pc, t->tb->gpr[RSP], t->tid);
+        say("dies of signal %d (code %d, address %lx) at guest pc %lx, rsp %lx, thread %d", signo, info->code,
+            info->w[0], t->tb->pc, t->tb->gpr[RSP], t->tid);
     if (the_policy->thread_end) the_policy->thread_end(t->tb);
     kernel_default(signo);
     uint64_t mask = ~SIG_BIT(signo);

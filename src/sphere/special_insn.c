@@ -265,7 +265,8 @@ void special_fetch_fault(struct tblock *t, gaddr addr) {
     }
     struct mapping m;
     bool mapped = aspace_find(addr, &m);
-    bool present = (int64_t)addr < 0 || (mapped && m.prot && is_present(addr)); /* the kernel's half always counts as present */
+    bool present =
+        (int64_t)addr < 0 || (mapped && m.prot && is_present(addr)); /* the kernel's half always counts as present */
     signals_raise(t, &(struct guest_fault){SIGSEGV_, mapped ? 2 /* SEGV_ACCERR */ : 1, addr, TRAP_PAGE_FAULT,
                                            PF_USER | PF_FETCH | (present ? PF_PRESENT : 0)});
 }

@@ -40,7 +40,8 @@ struct runtime the_runtime;
 extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
 extern char _end[] __attribute__((visibility("hidden")));
 extern const Elf64_Dyn _DYNAMIC[] __attribute__((visibility("hidden")));
-extern char start_mover[] __attribute__((visibility("hidden"))), start_mover_end[] __attribute__((visibility("hidden")));
+extern char start_mover[] __attribute__((visibility("hidden"))),
+    start_mover_end[] __attribute__((visibility("hidden")));
 
 struct move {
     uint64_t from, len, to;
@@ -239,11 +240,20 @@ static void bad_pc(struct tblock *t) {
 
 /* What other processes see of this one: command line, name, memory layout. */
 static void show_as_program(const struct load_result *r) {
-    struct prctl_mm_map map = {
-        .start_code = r->code_start, .end_code = r->code_end, .start_data = r->data_start, .end_data = r->data_end,
-        .start_brk = aspace_brk(0), .brk = aspace_brk(0), .start_stack = r->stack_start, .arg_start = r->arg_start,
-        .arg_end = r->arg_end, .env_start = r->env_start, .env_end = r->env_end, .auxv = (__u64 *)r->auxv_start,
-        .auxv_size = (__u32)(r->auxv_end - r->auxv_start), .exe_fd = (__u32)-1};
+    struct prctl_mm_map map = {.start_code = r->code_start,
+                               .end_code = r->code_end,
+                               .start_data = r->data_start,
+                               .end_data = r->data_end,
+                               .start_brk = aspace_brk(0),
+                               .brk = aspace_brk(0),
+                               .start_stack = r->stack_start,
+                               .arg_start = r->arg_start,
+                               .arg_end = r->arg_end,
+                               .env_start = r->env_start,
+                               .env_end = r->env_end,
+                               .auxv = (__u64 *)r->auxv_start,
+                               .auxv_size = (__u32)(r->auxv_end - r->auxv_start),
+                               .exe_fd = (__u32)-1};
     the_runtime.shown = SYS(prctl, PR_SET_MM, PR_SET_MM_MAP, &map, sizeof map, 0) == 0;
     the_runtime.arg_start = r->arg_start;
     the_runtime.arg_end = r->arg_end;
@@ -333,9 +343,18 @@ static void start_here(void *sp) {
     struct limits limits;
     limits_start(&limits, o.limits);
     aspace_start(the_runtime.seed);
-    engine_host = (struct engine_host){.code_at = code_watch_code_at, .syscall = gate_on_syscall, .special = special_insn,
-                                       .bad_pc = bad_pc, .bad_target = special_bad_target, .step_trap = signals_step_trap, .safepoint = signals_safepoint,
-                                       .oldest_epoch = threads_oldest_epoch, .hurry = hurry_threads, .claim = aspace_claim, .unclaim = aspace_unclaim, .kept_at = aspace_kept_at};
+    engine_host = (struct engine_host){.code_at = code_watch_code_at,
+                                       .syscall = gate_on_syscall,
+                                       .special = special_insn,
+                                       .bad_pc = bad_pc,
+                                       .bad_target = special_bad_target,
+                                       .step_trap = signals_step_trap,
+                                       .safepoint = signals_safepoint,
+                                       .oldest_epoch = threads_oldest_epoch,
+                                       .hurry = hurry_threads,
+                                       .claim = aspace_claim,
+                                       .unclaim = aspace_unclaim,
+                                       .kept_at = aspace_kept_at};
     engine_start(o.policy);
     if (the_runtime.use_cache && the_runtime.cache_dir[0]) kept_start(the_runtime.cache_dir, own_build());
 

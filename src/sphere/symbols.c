@@ -33,7 +33,8 @@ static void load(void) {
     tried = true;
     const uint8_t *file = map_own_file(&size);
     const Elf64_Ehdr *eh = (const Elf64_Ehdr *)file;
-    if (!file || size < sizeof *eh || eh->e_shoff > size || (size - eh->e_shoff) / sizeof(Elf64_Shdr) < eh->e_shnum) return;
+    if (!file || size < sizeof *eh || eh->e_shoff > size || (size - eh->e_shoff) / sizeof(Elf64_Shdr) < eh->e_shnum)
+        return;
     const Elf64_Shdr *sh = (const Elf64_Shdr *)(file + eh->e_shoff);
     for (int i = 0; i < eh->e_shnum; i++) {
         if (sh[i].sh_type != SHT_SYMTAB || sh[i].sh_link >= eh->e_shnum) continue;
@@ -55,7 +56,8 @@ const char *symbols_find(uint64_t offset, uint64_t *into) {
     for (size_t i = 0; i < n_symbols; i++) {
         const Elf64_Sym *s = &symbols[i];
         int type = ELF64_ST_TYPE(s->st_info);
-        if ((type != STT_FUNC && type != STT_NOTYPE) || s->st_shndx == SHN_UNDEF || s->st_shndx >= SHN_LORESERVE) continue;
+        if ((type != STT_FUNC && type != STT_NOTYPE) || s->st_shndx == SHN_UNDEF || s->st_shndx >= SHN_LORESERVE)
+            continue;
         if (s->st_value > offset || s->st_name >= names_size || !names[s->st_name]) continue;
         if (s->st_size && offset - s->st_value > s->st_size) continue;
         if (!best || s->st_value > best->st_value) best = s;

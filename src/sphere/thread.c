@@ -27,8 +27,8 @@ static uint64_t n_slots;
 static struct thread *threads; /* every slot that was ever made */
 
 static bool map_part(uint64_t at, size_t len) {
-    return SYS(mmap, at, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1,
-               0) == (long)at;
+    return SYS(mmap, at, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE,
+               -1, 0) == (long)at;
 }
 
 static struct thread *slot_make(void) {
@@ -96,7 +96,9 @@ void thread_exit(struct thread *t, int status) {
     __builtin_unreachable();
 }
 
-struct process *thread_own_process(struct thread *t) { return &((struct slot_head *)t->tb)->process; }
+struct process *thread_own_process(struct thread *t) {
+    return &((struct slot_head *)t->tb)->process;
+}
 
 void threads_hold(void) { lock_take(&slots_lock); }
 void threads_release(void) { lock_drop(&slots_lock); }
@@ -107,7 +109,7 @@ void threads_after_fork(struct thread *self) {
     self->tgid = (int)SYS(getpid);
     self->tid = (int)SYS(gettid);
     self->n_pending = 0; /* nothing could come since the fork: it was all sent to the parent */
-    self->tb->kick = 0; /* that one, too */
+    self->tb->kick = 0;  /* that one, too */
     self->tb->pending = 0;
 }
 
@@ -119,4 +121,6 @@ uint64_t threads_oldest_epoch(void) {
     return oldest;
 }
 
-struct thread *threads_first(void) { return __atomic_load_n(&threads, __ATOMIC_ACQUIRE); }
+struct thread *threads_first(void) {
+    return __atomic_load_n(&threads, __ATOMIC_ACQUIRE);
+}

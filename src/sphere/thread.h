@@ -25,7 +25,7 @@ struct process {
     int pid;
     struct limits limits;
     bool shares_memory; /* a vfork child: the address space is its parent's */
-    int rt_fd; /* the runtime's own file, in this process's descriptor table; out of the program's reach */
+    int rt_fd;          /* the runtime's own file, in this process's descriptor table; out of the program's reach */
 };
 
 struct siginfo_raw { /* siginfo_t, 128 bytes */
@@ -63,8 +63,8 @@ struct thread {
     struct process *process;
     int tid, tgid; /* 0 until the thread can take signals */
     bool in_use;
-    bool vforked;        /* its parent waits for it and gives the slot back */
-    bool in_call;        /* a system call is under way, with the arguments that are in tb->gpr */
+    bool vforked; /* its parent waits for it and gives the slot back */
+    bool in_call; /* a system call is under way, with the arguments that are in tb->gpr */
     enum stepping stepping;
     bool step_is_pushf;  /* the step under way pushes the flags, with a trap flag that is ours */
     uint64_t sigmask;    /* as the program sees it */
@@ -74,10 +74,11 @@ struct thread {
     int n_pending;
     struct pending_signal pending[PENDING_MAX];
     uint64_t fault_err, fault_trapno, fault_cr2; /* of the pending fault, as the kernel reported them */
-    uint64_t shown_err, shown_trapno, shown_cr2; /* of the last one that the program saw: the kernel shows them ever after */
+    uint64_t shown_err, shown_trapno,
+        shown_cr2;                 /* of the last one that the program saw: the kernel shows them ever after */
     struct guest_fault copy_fault; /* why guest_copy() failed last */
-    uint8_t *sigstack; /* the runtime's own alternate stack */
-    struct seccomp seccomp; /* the program's own filters */
+    uint8_t *sigstack;             /* the runtime's own alternate stack */
+    struct seccomp seccomp;        /* the program's own filters */
     struct thread *next;
 };
 

@@ -11,13 +11,13 @@ static void on(int sig, siginfo_t *si, void *ctx) {
     siglongjmp(out, 1);
 }
 
-#define TRY(name, ...)                       \
-    do {                                     \
-        printf("%s: ", name);                \
-        if (!sigsetjmp(out, 1)) {            \
-            __VA_ARGS__;                     \
-            printf("no fault\n");            \
-        }                                    \
+#define TRY(name, ...)            \
+    do {                          \
+        printf("%s: ", name);     \
+        if (!sigsetjmp(out, 1)) { \
+            __VA_ARGS__;          \
+            printf("no fault\n"); \
+        }                         \
     } while (0)
 #define JUMP(insn, at) __asm__ volatile(insn " *(%0)" ::"r"(at) : "memory")
 #define RETURN(insn, sp) __asm__ volatile("mov %0, %%rsp\n " insn ::"r"(sp) : "memory")
@@ -39,7 +39,8 @@ int main(void) {
     stack_t ss = {.ss_sp = stack, .ss_size = sizeof stack};
     sigaltstack(&ss, NULL);
     handle(SIGSEGV, on, SA_ONSTACK), handle(SIGBUS, on, SA_ONSTACK), handle(SIGILL, on, SA_ONSTACK);
-    char *p = mmap((void *)0x70000000, 4096 * 3, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    char *p = mmap((void *)0x70000000, 4096 * 3, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     char *none = p + 4096;
     uint64_t *f = (uint64_t *)(p + 4096 * 2 + 64);
     CHECK(p != MAP_FAILED && mprotect(none, 4096, PROT_NONE) == 0);
@@ -64,7 +65,8 @@ int main(void) {
     iret("iret, nothing there", f, 0x1234, 0x33, 0x202, 0x1000, 0x2b);
     *(uint32_t *)(p + 8) = 0x1234, *(uint16_t *)(p + 12) = 0x33;
     TRY("lcall, stack on a page that is not there",
-        __asm__ volatile("mov %0, %%rsp\n lcall *(%1)" ::"r"(p + 8192), "r"(p + 8) : "memory"));
+        __asm__ volatile("mov %0, %%rsp\n lcall *(%1)" ::"r"(p + 8192), "r"(p + 8)
+                         : "memory"));
     TRY("wrgsbase, bad address", __asm__ volatile("wrgsbase %0" ::"r"(0x8000000000000000)));
     load_gs("data", 0x2b), load_gs("code", 0x33), load_gs("null", 3), load_gs("kernel", 0x10), load_gs("local", 0x77);
     TRY("fs", __asm__ volatile("mov %0, %%fs" ::"r"(0x10)));

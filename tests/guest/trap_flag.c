@@ -39,14 +39,14 @@ static void show(const char *name, char *begin) {
 }
 
 /* Runs `code` with the flag set; r8..r15 and the usual registers are free to use. */
-#define STEP(name, code)                                                                                          \
-    do {                                                                                                          \
-        char *begin;                                                                                              \
-        memset(path, 0, sizeof path);                                                                             \
-        __asm__ volatile("lea 1f(%%rip), %0\n sub $128, %%rsp\n pushfq\n orl $0x100, (%%rsp)\n popfq\n1: nop\n"     \
-                         code "\n pushfq\n andl $~0x100, (%%rsp)\n popfq\n nop\n add $128, %%rsp\n"               \
+#define STEP(name, code)                                                                                               \
+    do {                                                                                                               \
+        char *begin;                                                                                                   \
+        memset(path, 0, sizeof path);                                                                                  \
+        __asm__ volatile("lea 1f(%%rip), %0\n sub $128, %%rsp\n pushfq\n orl $0x100, (%%rsp)\n popfq\n1: nop\n" code   \
+                         "\n pushfq\n andl $~0x100, (%%rsp)\n popfq\n nop\n add $128, %%rsp\n"                         \
                          : "=&b"(begin)::"rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc", "memory"); \
-        show(name, begin);                                                                                        \
+        show(name, begin);                                                                                             \
     } while (0)
 
 __asm__(".globl helper_code, helper_end\nhelper_code: nop\n inc %eax\n ret\nhelper_end: nop\n");
@@ -66,17 +66,21 @@ int main(void) {
     STEP("plain", "xor %%eax, %%eax\n inc %%eax\n");
     STEP("loop", "mov $3, %%ecx\n2: dec %%ecx\n jnz 2b\n mov $3, %%ecx\n2: loop 2b\n");
     STEP("call", "call helper_code\n lea helper_code(%%rip), %%rax\n call *%%rax\n");
-    STEP("jmp", "lea 3f(%%rip), %%rax\n jmp *%%rax\n nop\n3: jmp 4f\n nop\n4: push %%rax\n lea 5f(%%rip), %%rax\n xchg (%%rsp), %%rax\n ret\n5:");
+    STEP("jmp", "lea 3f(%%rip), %%rax\n jmp *%%rax\n nop\n3: jmp 4f\n nop\n4: push %%rax\n lea 5f(%%rip), %%rax\n xchg "
+                "(%%rsp), %%rax\n ret\n5:");
     STEP("pushf", "pushfq\n pop %%rax\n and $0x100, %%eax\n mov %%eax, %%r8d\n");
     STEP("popf", "pushfq\n popfq\n nop\n");
-    STEP("syscall", "mov $39, %%eax\n syscall\n nop\n mov $39, %%eax\n syscall\n mov %%r11d, %%r9d\n and $0x100, %%r9d\n");
+    STEP("syscall",
+         "mov $39, %%eax\n syscall\n nop\n mov $39, %%eax\n syscall\n mov %%r11d, %%r9d\n and $0x100, %%r9d\n");
     STEP("int80", "mov $20, %%eax\n int $0x80\n nop\n");
-    STEP("rep", "lea from(%%rip), %%rsi\n lea to(%%rip), %%rdi\n mov $5, %%ecx\n rep movsb\n xor %%ecx, %%ecx\n rep movsb\n");
+    STEP("rep",
+         "lea from(%%rip), %%rsi\n lea to(%%rip), %%rdi\n mov $5, %%ecx\n rep movsb\n xor %%ecx, %%ecx\n rep movsb\n");
     STEP("stack segment", "mov %%ss, %%eax\n mov %%eax, %%ss\n nop\n nop\n");
     STEP("cpuid", "push %%rbx\n xor %%eax, %%eax\n cpuid\n pop %%rbx\n rdtsc\n xgetbv_skip: nop\n");
     STEP("rip", "lea from(%%rip), %%rax\n mov from(%%rip), %%al\n incl from(%%rip)\n");
     STEP("fault", "xor %%ecx, %%ecx\n mov (%%rcx), %%ecx\n nop\n");
-    STEP("iret", "mov %%rsp, %%rdx\n mov %%ss, %%eax\n push %%rax\n push %%rdx\n pushfq\n mov %%cs, %%eax\n push %%rax\n lea 6f(%%rip), %%rax\n push %%rax\n iretq\n6: nop\n");
+    STEP("iret", "mov %%rsp, %%rdx\n mov %%ss, %%eax\n push %%rax\n push %%rdx\n pushfq\n mov %%cs, %%eax\n push "
+                 "%%rax\n lea 6f(%%rip), %%rax\n push %%rax\n iretq\n6: nop\n");
     STEP("int3", "nop\n int3\n nop\n");
     STEP("kill", "mov $39, %%eax\n syscall\n mov %%eax, %%edi\n mov $10, %%esi\n mov $62, %%eax\n syscall\n nop\n");
     printf("signals %d, flag kept in their frames %d\n", signals, signals == 1);

@@ -110,8 +110,8 @@ static struct truth single_step(const char *path) {
 static void reported(const char *option, const char *what, char *line, size_t cap) {
     char path[512], command[2048];
     const char *reprise = getenv("REPRISE");
-    snprintf(command, sizeof command, "%s run --no-cache --debug %s -- %s 2>&1", reprise ? reprise : "build/reprise", option,
-             program(path, sizeof path));
+    snprintf(command, sizeof command, "%s run --no-cache --debug %s -- %s 2>&1", reprise ? reprise : "build/reprise",
+             option, program(path, sizeof path));
     FILE *f = popen(command, "r");
     assert_non_null(f);
     int found = 0;

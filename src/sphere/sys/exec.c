@@ -181,8 +181,8 @@ static long make_vector(struct tblock *t, const struct exec *e, const char *opti
 /* `reprise run` inside of `reprise run`: two runtimes cannot share an address space, and the inner one does the same work. */
 static bool is_own_runtime(int fd) {
     struct stat own, its;
-    return SYS(newfstatat, fd_own(), "", &own, AT_EMPTY_PATH) == 0 && SYS(newfstatat, fd, "", &its, AT_EMPTY_PATH) == 0 &&
-           own.st_dev == its.st_dev && own.st_ino == its.st_ino;
+    return SYS(newfstatat, fd_own(), "", &own, AT_EMPTY_PATH) == 0 &&
+           SYS(newfstatat, fd, "", &its, AT_EMPTY_PATH) == 0 && own.st_dev == its.st_dev && own.st_ino == its.st_ino;
 }
 
 /* Left to the kernel. Nothing of ours goes along. */

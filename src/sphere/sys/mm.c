@@ -80,7 +80,9 @@ long sys_madvise(struct tblock *t, uint64_t a[6]) {
 }
 
 /* The ranges are of the process that a[0] names: this one, maybe. */
-long sys_process_madvise(struct tblock *t, uint64_t a[6]) { return changing(0, UINT64_MAX / 2, __NR_process_madvise, a); }
+long sys_process_madvise(struct tblock *t, uint64_t a[6]) {
+    return changing(0, UINT64_MAX / 2, __NR_process_madvise, a);
+}
 
 long sys_remap_file_pages(struct tblock *t, uint64_t a[6]) {
     if (aspace_is_runtime(a[0], a[1])) return -EINVAL;

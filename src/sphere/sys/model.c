@@ -66,10 +66,11 @@ enum out_kind {
     OUT_UNKNOWN
 };
 
-#define IRREGULAR(X)                                                                                               \
-    X(ioctl)                                                                                                       \
-    X(mincore) X(madvise) X(getsockopt) X(exit) X(semctl) X(msgrcv) X(fcntl) X(prctl) X(futex) X(keyctl) X(clone3) \
-        X(futex_waitv) X(futex2) X(futex_requeue) X(getxattrat)
+#define IRREGULAR(X)                                                                                                   \
+    X(ioctl)                                                                                                           \
+    X(mincore)                                                                                                         \
+    X(madvise) X(getsockopt) X(exit) X(semctl) X(msgrcv) X(fcntl) X(prctl) X(futex) X(keyctl) X(clone3) X(futex_waitv) \
+        X(futex2) X(futex_requeue) X(getxattrat)
 #define IRREGULAR_ENUM(name) BY_##name,
 #define IRREGULAR_DECLARE(name) irregular_fn writes_##name;
 #define IRREGULAR_FN(name) [BY_##name] = writes_##name,

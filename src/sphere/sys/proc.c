@@ -55,7 +55,8 @@ static void release_everything(struct process *p) {
 
 /* A child with its own copy of everything: it goes on right here. */
 static long fork_here(struct tblock *t, long nr, const uint64_t args[6], gaddr stack) {
-    uint64_t all = ~0ull; /* synchronous ones, too: what is queued at the fork is the parent's, what comes later the child's */
+    uint64_t all =
+        ~0ull; /* synchronous ones, too: what is queued at the fork is the parent's, what comes later the child's */
     SYS(rt_sigprocmask, 2 /* SIG_SETMASK */, &all, 0, 8);
     hold_everything(t->thread->process);
     long ret = sys6(nr, (long)args[0], (long)args[1], (long)args[2], (long)args[3], (long)args[4], (long)args[5]);

@@ -17,8 +17,8 @@ gate_fn sys_execve, sys_execveat;
 /* prctl.c */
 gate_fn sys_prctl, sys_seccomp, sys_arch_prctl;
 /* fd.c: calls that could reach our own descriptor. sys_fdN: argument N names one and nothing else is special. */
-gate_fn sys_close, sys_close_range, sys_dup2, sys_fd0, sys_fd1, sys_fd02, sys_fd3, sys_getdents, sys_sendmsg, sys_sendmmsg,
-    sys_select;
+gate_fn sys_close, sys_close_range, sys_dup2, sys_fd0, sys_fd1, sys_fd02, sys_fd3, sys_getdents, sys_sendmsg,
+    sys_sendmmsg, sys_select;
 /* path.c: calls with a path that may lead to what /proc says about the program */
 gate_fn sys_open, sys_openat, sys_openat2, sys_stat, sys_lstat, sys_access, sys_readlink, sys_readlinkat, sys_fstatat,
     sys_faccessat;
