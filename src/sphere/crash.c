@@ -5,6 +5,7 @@
 #include "inproc/layout.h"
 #include "inproc/sys.h"
 #include "sphere/gate.h"
+#include "sphere/signals.h"
 #include "sphere/symbols.h"
 
 #define SIGBUS_ 7
@@ -24,6 +25,9 @@ static void say_place(const char *what, uint64_t pc) {
 static bool in_image(uint64_t pc) { return pc >= LAYOUT_RT && pc < LAYOUT_RT + RT_IMAGE_MOST; }
 
 void crash_report(struct thread *t, const struct siginfo_raw *info, const struct mcontext *mc) {
+    /* the handler runs with its own signal blocked; reading a stack past its end must not end the report */
+    uint64_t sync = SIGNALS_SYNC;
+    SYS(rt_sigprocmask, 1 /* SIG_UNBLOCK */, &sync, 0, 8);
     static uint32_t reporting; /* a fault in the report itself, or of another thread */
     if (__atomic_exchange_n(&reporting, 1, __ATOMIC_SEQ_CST))
         for (;;) SYS(exit_group, 125);
