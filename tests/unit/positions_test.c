@@ -151,12 +151,22 @@ static void ticks_are_exact(void **state) {
     assert_int_equal(ticks, truth.ticks);
 }
 
+/* The same totals when every instruction is a block of its own. */
+static void block_cuts_do_not_matter(void **state) {
+    char line[1024];
+    unsigned long ticks;
+    reported("policy=ticks --debug single-from=0", "ticks:", line, sizeof line);
+    assert_int_equal(sscanf(line, "ticks: %lu", &ticks), 1);
+    assert_int_equal(ticks, truth.ticks);
+}
+
 static void positions_are_unique(void **state) { assert_int_equal(truth.repeated_positions, 0); }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_are_exact),
         cmocka_unit_test(ticks_are_exact),
+        cmocka_unit_test(block_cuts_do_not_matter),
         cmocka_unit_test(positions_are_unique),
     };
     return cmocka_run_group_tests(tests, find_truth, NULL);
