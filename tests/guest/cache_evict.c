@@ -8,13 +8,14 @@
 #define STRIDE 48
 
 static volatile int stop;
-static volatile uint64_t spins;
+static uint64_t spins;
 static int pipe_fd[2], interrupted;
 
 static void *spinner(void *arg) {
     uint64_t n = 0;
-    while (!stop) n += 1 + (n & 3);
-    spins += n != 0;
+    do n += 1 + (n & 3);
+    while (!stop);
+    __atomic_add_fetch(&spins, n != 0, __ATOMIC_RELAXED);
     return arg;
 }
 static void note(long ret) {
