@@ -59,12 +59,12 @@ trap '[ -n "${kept:-}" ] || rm -rf "$root"' EXIT
 
 # perform CASE RUN OUT: one run in a fresh folder of always the same name; leaves OUT.out, OUT.err, OUT.status
 perform() {
-    rm -rf "$root/work" && mkdir -m 755 "$root/work" "$root/work/home"
+    rm -rf "$root/area" && mkdir -m 755 "$root/area" "$root/area/home"
     local limit
     limit=$(header "$1" timeout)
     (
-        cd "$root/work" || exit 99
-        exec env -i PATH="$case_path" HOME="$root/work/home" TMPDIR="$root/work" LC_ALL=C.UTF-8 TZ=UTC USER="$(id -un)" LOGNAME="$(id -un)" \
+        cd "$root/area" || exit 99
+        exec env -i PATH="$case_path" HOME="$root/area/home" TMPDIR="$root/area" LC_ALL=C.UTF-8 TZ=UTC USER="$(id -un)" LOGNAME="$(id -un)" \
             SHELL=/bin/bash TERM=dumb XDG_CACHE_HOME="${XDG_CACHE_HOME:-$build/compat-cache}" RUN="$2" LIB="$here/lib.sh" CASES="$here/cases" \
             timeout -k 5 "${limit:-60}" bash -c '. "$LIB"; . "$0"' "$here/cases/$1.sh"
     ) >"$3.out" 2>"$3.err" </dev/null
