@@ -143,22 +143,18 @@ static void counts_are_exact(void **state) {
     assert_int_equal(stores, truth.stores);
 }
 
-static void ticks_are_exact(void **state) {
+static void expect_ticks(const char *option) {
     char line[1024];
     unsigned long ticks;
-    reported("policy=ticks", "ticks:", line, sizeof line);
+    reported(option, "ticks:", line, sizeof line);
     assert_int_equal(sscanf(line, "ticks: %lu", &ticks), 1);
     assert_int_equal(ticks, truth.ticks);
 }
 
+static void ticks_are_exact(void **state) { expect_ticks("policy=ticks"); }
+
 /* The same totals when every instruction is a block of its own. */
-static void block_cuts_do_not_matter(void **state) {
-    char line[1024];
-    unsigned long ticks;
-    reported("policy=ticks --debug single-from=0", "ticks:", line, sizeof line);
-    assert_int_equal(sscanf(line, "ticks: %lu", &ticks), 1);
-    assert_int_equal(ticks, truth.ticks);
-}
+static void block_cuts_do_not_matter(void **state) { expect_ticks("policy=ticks --debug single-from=0"); }
 
 static void positions_are_unique(void **state) { assert_int_equal(truth.repeated_positions, 0); }
 
