@@ -1,0 +1,86 @@
+/* Channel: the memory that controller and runtimes share, for recording and for replay.
+ *
+ * One memfd: a struct channel, then CHANNEL_RINGS rings. Each stream under way has a ring. Recording: the runtime writes
+ * events, the controller takes them out. Replay: the controller writes, the runtime takes. Only the ring's writer moves head,
+ * only its reader moves tail; both count bytes from the start of the stream and never wrap. Readers see head only behind
+ * whole events. All futexes are shared ones (no FUTEX_PRIVATE_FLAG).
+ *
+ * What the other side writes is not to be trusted by the controller: it checks every number before use. */
+#ifndef REPRISE_LOG_CHANNEL_H
+#define REPRISE_LOG_CHANNEL_H
+
+#include <stdint.h>
+
+#include "log/events.h"
+
+#define CHANNEL_MAGIC 0x31304c4e48435052ull /* "RPCHNL01" */
+#define CHANNEL_RINGS 1024
+#define CHANNEL_FILES 8192 /* a power of two */
+#define RING_BYTES (1ul << 20)
+
+enum ring_state {
+    RING_FREE,
+    RING_WANTED, /* replay: a runtime has claimed the ring for `stream`; the controller is to fill it and set RING_OPEN */
+    RING_OPEN,   /* in use */
+    RING_CLOSED, /* the writer has written everything: the ring is freed by the controller when it is empty (recording), or
+                    by the controller when the runtime has set RING_DONE (replay) */
+    RING_DONE,    /* replay: the runtime needs nothing more */
+    RING_REFUSED, /* replay: there is no such stream */
+};
+
+struct ring {
+    uint32_t state; /* futex */
+    uint32_t pid;   /* of the runtime that uses it; 0: not yet known */
+    uint64_t stream;
+    uint64_t head;   /* bytes written */
+    uint64_t tail;   /* bytes taken */
+    uint32_t space;  /* futex: the reader counts it up when it has taken something and `writer_waits` is set */
+    uint32_t filled; /* futex: the writer counts it up when it has written something and `reader_waits` is set */
+    uint32_t writer_waits, reader_waits;
+    uint8_t reserved[4096 - 48];
+};
+_Static_assert(sizeof(struct ring) == 4096, "one page");
+
+enum file_state { FILE_FREE, FILE_BUSY, FILE_KEPT, FILE_FAILED };
+
+/* A file that was mapped. The runtime claims an entry (FREE -> BUSY), fills in the identity and sends a descriptor of the file
+ * over the socket with struct channel_file_message; the controller copies the file into the store and sets KEPT. */
+struct channel_file {
+    uint32_t state; /* futex */
+    uint32_t reserved;
+    uint64_t dev, ino, size, mtime_ns, ctime_ns;
+    struct object_name name;
+};
+
+struct channel_file_message {
+    uint32_t entry;
+    uint32_t reserved;
+};
+
+#define CHANNEL_CHAOS 1 /* flags */
+#define CHANNEL_CHECK 2
+
+struct channel {
+    uint64_t magic;
+    uint32_t controller; /* pid */
+    uint32_t flags;
+    uint32_t doorbell;  /* futex: counted up by a runtime when its ring is half full, wants attention, or ends */
+    uint32_t heartbeat; /* counted up by the controller whenever it looks around, at least every 100 ms */
+    uint32_t stopped; /* recording has ended (disk full, limit, initial process gone): runtimes go on without writing */
+    uint32_t next_ring; /* where to look for a free one: a hint */
+    uint64_t next_stream;
+    uint64_t out_seq;   /* recording: outputs so far. Replay: outputs repeated so far */
+    uint32_t out_futex; /* replay: counted up with out_seq */
+    uint32_t out_lock; /* recording: held while a sphere output is written and numbered; 0 free, 1 held, 2 waited for */
+    uint64_t next_shared; /* numbers of shared objects given out */
+    uint8_t reserved[4096 - 64];
+    struct channel_file files[CHANNEL_FILES];
+};
+_Static_assert(sizeof(struct channel) % 4096 == 0, "whole pages");
+
+static inline uint64_t channel_ring_offset(uint32_t i) {
+    return sizeof(struct channel) + (uint64_t)i * (sizeof(struct ring) + RING_BYTES);
+}
+#define CHANNEL_BYTES (sizeof(struct channel) + CHANNEL_RINGS * (sizeof(struct ring) + RING_BYTES))
+
+#endif

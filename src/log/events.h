@@ -1,0 +1,167 @@
+/* Events: what a stream of a recording consists of. Shared by the runtime, the controller and the readers.
+ *
+ * A stream belongs to one address space: it starts with an exec or a fork and ends with exit, exec or death. The threads of
+ * an address space take turns, so the order of events in the stream is the order in which things happened. Events of
+ * different streams are ordered only by sequence numbers that they carry. Normative text: docs/formats.md.
+ *
+ * Everything is little endian; every event starts with a struct event and is a multiple of 8 bytes long. */
+#ifndef REPRISE_LOG_EVENTS_H
+#define REPRISE_LOG_EVENTS_H
+
+#include <stdint.h>
+
+#define EVENT_MAX 65536 /* bytes; larger outputs are cut into several events */
+
+/* X(name, kind number, what the payload is) */
+#define EVENT_KINDS(X)                                                                                 \
+    X(START, 1)    /* struct ev_start; first event after exec */                                       \
+    X(FORKED, 2)   /* struct ev_forked; first event after fork */                                      \
+    X(MAP, 3)      /* struct ev_map; the mappings that START announces */                              \
+    X(MEMORY, 4)   /* struct ev_memory + bytes; contents that START announces */                       \
+    X(SYSCALL, 5)  /* struct ev_syscall; code = number */                                              \
+    X(OUT, 6)      /* struct ev_memory + bytes: what the call before wrote */                          \
+    X(FORK, 7)     /* struct ev_child; the call under way makes a process, whose stream is named */    \
+    X(CLONE, 8)    /* struct ev_child; the call under way makes an R-thread of this stream */          \
+    X(EXEC, 9)     /* struct ev_child; the image is replaced, the process goes on in another stream */ \
+    X(EXIT, 10)    /* struct ev_exit; one R-thread ends */                                             \
+    X(END, 11)     /* struct ev_exit; the process ends: last event */                                  \
+    X(SIGNAL, 12)  /* struct ev_signal; code = signal number */                                        \
+    X(FAULT, 13)   /* struct ev_signal; the same, raised by an instruction */                          \
+    X(PREEMPT, 14) /* the R-thread loses its turn at the tick point that `ticks` names */              \
+    X(TURN, 15)    /* the R-thread goes on where it lost its turn, or starts */                        \
+    X(INSN, 16)    /* struct ev_insn; code = enum recorded_insn */                                     \
+    X(HASH, 17)    /* struct ev_hash; record --check */                                                \
+    X(ACQUIRE, 18) /* struct ev_page; a shared page comes to this process */                           \
+    X(RELEASE, 19) /* struct ev_page; a shared page goes to another process */                         \
+    X(MAPPED, 20)  /* struct ev_mapped; what the mapping call under way maps: follows its SYSCALL */
+
+enum event_kind {
+#define EVENT_ENUM(name, number) EV_##name = number,
+    EVENT_KINDS(EVENT_ENUM)
+#undef EVENT_ENUM
+};
+
+struct event {
+    uint8_t kind;    /* enum event_kind */
+    uint8_t flags;   /* EVF_* */
+    uint16_t code;   /* by kind */
+    uint32_t size;   /* bytes with this head */
+    uint32_t thread; /* R-thread, numbered from 0 within the stream */
+    uint32_t regs;   /* hash of the general registers and pc of the R-thread */
+    uint64_t ticks;  /* of the R-thread, since it began */
+};
+
+#define EVF_AT_GATE \
+    1               /* SIGNAL: instead of the system call that the R-thread is about to make, which it will try again */
+#define EVF_AFTER 2 /* SIGNAL: right behind the event before it; without both: at a tick point */
+#define EVF_RESTORE_MASK 4 /* SYSCALL: the call waited under a signal mask of its own */
+#define EVF_OUTPUT 8       /* SYSCALL: went to the sphere's standard output or error; see ev_syscall.out_seq */
+
+struct ev_start {
+    uint32_t pid, ppid; /* as the kernel numbered them */
+    uint32_t n_maps;    /* MAP events that follow */
+    uint32_t n_memory;  /* MEMORY events that follow those */
+    uint64_t pc, rsp, rflags;
+    uint64_t brk_start;
+    uint64_t sigmask;
+    uint64_t ignored; /* signals whose action is SIG_IGN, bit signo - 1 */
+    uint64_t parent;  /* stream that ended in this exec, or -1 */
+    uint64_t auxv_start, auxv_end, arg_start, arg_end, env_start, env_end; /* in the program's memory */
+    uint8_t
+        out_fds[64]; /* what the first descriptors are: 0 nothing of interest, 1 standard output, 2 standard error */
+    char comm[16];
+    char exe[512]; /* path of the program, cut off if longer */
+};
+
+struct ev_forked {
+    uint32_t pid, ppid;
+    uint64_t parent;        /* stream */
+    uint32_t parent_thread; /* its R-thread: number 0 of this stream */
+    uint32_t reserved;
+};
+
+#define OBJECT_NONE 0 /* anonymous */
+struct object_name {  /* a file's contents: XXH3 128 of all its bytes; all zero: anonymous memory */
+    uint64_t lo, hi;
+};
+
+struct ev_map {
+    uint64_t start, end, offset;
+    uint32_t prot, flags; /* as the program asked */
+    struct object_name object;
+    uint64_t dev, ino, size, mtime_ns, ctime_ns; /* identity of the file */
+    char name[16];
+};
+
+struct ev_mapped {
+    struct object_name object;
+    uint64_t dev, ino, size, mtime_ns, ctime_ns;
+    uint64_t shared; /* number of the shared object in the sphere, or 0: private memory */
+};
+
+struct ev_memory {
+    uint64_t addr;
+    uint32_t len; /* bytes that follow; padded to a multiple of 8 */
+    uint32_t reserved;
+};
+
+struct ev_syscall {
+    int64_t ret;
+    uint64_t args[6];
+    uint32_t outs;    /* OUT events that follow */
+    uint32_t out_fd;  /* EVF_OUTPUT: 1 or 2 */
+    uint64_t out_seq; /* EVF_OUTPUT: place among all outputs of the sphere, from 0 */
+};
+
+struct ev_child {
+    uint64_t stream; /* FORK, EXEC: the child's stream. CLONE: this one */
+    uint32_t thread; /* CLONE: number of the new R-thread */
+    uint32_t reserved;
+};
+
+struct ev_exit {
+    int32_t status; /* as wait() gives it: signal, or exit code << 8 */
+    uint32_t reserved;
+};
+
+struct ev_signal {
+    uint8_t info[128];         /* siginfo_t */
+    uint64_t err, trapno, cr2; /* FAULT: as the processor reported it */
+};
+
+enum recorded_insn { INSN_RDTSC = 1, INSN_RDTSCP, INSN_CPUID, INSN_RDRAND, INSN_RDSEED, INSN_RDPID, INSN_XGETBV };
+
+struct ev_insn {
+    uint64_t rax, rbx, rcx, rdx; /* after the instruction; the one destination of rdrand, rdseed and rdpid is in rax */
+    uint64_t flags;              /* CF after rdrand, rdseed */
+};
+
+struct ev_hash {
+    uint64_t hash; /* of all writable private memory of the program, in address order */
+    uint64_t bytes;
+};
+
+struct ev_page {
+    uint64_t object; /* shared object of the sphere */
+    uint64_t page;   /* number of the page in it */
+    uint64_t version;
+    uint32_t writable;
+    uint32_t reserved;
+};
+
+#define EVENT_SIZE_CHECK(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
+EVENT_SIZE_CHECK(event, 24);
+EVENT_SIZE_CHECK(ev_start, 712);
+EVENT_SIZE_CHECK(ev_forked, 24);
+EVENT_SIZE_CHECK(ev_map, 104);
+EVENT_SIZE_CHECK(ev_mapped, 64);
+EVENT_SIZE_CHECK(ev_memory, 16);
+EVENT_SIZE_CHECK(ev_syscall, 72);
+EVENT_SIZE_CHECK(ev_child, 16);
+EVENT_SIZE_CHECK(ev_exit, 8);
+EVENT_SIZE_CHECK(ev_signal, 152);
+EVENT_SIZE_CHECK(ev_insn, 40);
+EVENT_SIZE_CHECK(ev_hash, 16);
+EVENT_SIZE_CHECK(ev_page, 32);
+
+#endif
