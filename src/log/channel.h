@@ -28,6 +28,14 @@ enum ring_state {
     RING_REFUSED, /* replay: there is no such stream */
 };
 
+enum ring_ended {
+    RING_NOT_ENDED,
+    RING_ENDED_PROCESS,  /* with the END event */
+    RING_ENDED_EXEC,     /* the process goes on in another stream, with another ring */
+    RING_ENDED_CUT,      /* no more events, though the process had not ended: it was killed, or the recording was */
+    RING_ENDED_DIVERGED, /* the runtime has said why */
+};
+
 struct ring {
     uint32_t state; /* futex */
     uint32_t pid;   /* of the runtime that uses it; 0: not yet known */
@@ -37,7 +45,9 @@ struct ring {
     uint32_t space;  /* futex: the reader counts it up when it has taken something and `writer_waits` is set */
     uint32_t filled; /* futex: the writer counts it up when it has written something and `reader_waits` is set */
     uint32_t writer_waits, reader_waits;
-    uint8_t reserved[4096 - 48];
+    uint32_t ended; /* replay: how the stream ended, enum ring_ended */
+    int32_t status; /* RING_ENDED_PROCESS: as wait() gives it */
+    uint8_t reserved[4096 - 56];
 };
 _Static_assert(sizeof(struct ring) == 4096, "one page");
 
