@@ -16,6 +16,7 @@ enum special { /* instructions that leave the cache to be done by hand */
                SPECIAL_GSBASE,
                SPECIAL_SEGREG,
                SPECIAL_POPF,
+               SPECIAL_RECORDED,  /* policy.intercept: its result is recorded */
                SPECIAL_FPU_STORE, /* done already; what it stored names an address of the cache */
                SPECIAL_STALE,     /* the bytes of a checked block have changed: the engine itself sees to it */
 };

@@ -10,6 +10,8 @@ static void ticks_report(struct tblock *t) { say("ticks: %lu", (uint64_t)(INT64_
 
 const struct policy policy_ticks = {.name = "ticks", .id = 1, .ticks = true, .thread_end = ticks_report};
 
+const struct policy policy_order = {.name = "order", .id = 3, .ticks = true, .intercept = true};
+
 /* *counter += n, without touching flags. */
 static void emit_add(struct emitter *e, int counter, int n) {
     if (!n) return;

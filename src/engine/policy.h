@@ -17,13 +17,15 @@ struct policy {
     const char *name;
     uint32_t id; /* goes into the key of kept translations */
     bool ticks;  /* count ticks and poll at tick points */
+    /* Instructions whose result depends on time, chance or the processor leave the cache as SPECIAL_RECORDED. */
+    bool intercept;
     /* Emits code that runs before `in`. Must preserve everything that is live. NULL: nothing. */
     void (*before_insn)(struct emitter *e, const struct insn *in, struct liveness live);
     /* Called when the thread ends, to report. */
     void (*thread_end)(struct tblock *t);
 };
 
-extern const struct policy policy_none, policy_count, policy_ticks;
+extern const struct policy policy_none, policy_count, policy_ticks, policy_order;
 extern const struct policy *the_policy;
 
 #endif

@@ -67,7 +67,20 @@ static bool fits32(uint64_t v) { return (int64_t)v == (int32_t)v; }
 
 /* ---- gathering ---- */
 
+static bool is_intercepted(const struct insn *in) {
+    switch (in->cls) {
+    case INSN_CPUID:
+    case INSN_RDTSC:
+    case INSN_RDTSCP:
+    case INSN_RDRAND:
+    case INSN_XGETBV:
+    case INSN_RDPID: return the_policy->intercept;
+    default: return false;
+    }
+}
+
 static bool ends_block(const struct insn *in) {
+    if (is_intercepted(in)) return true;
     switch (in->cls) {
     case INSN_JMP:
     case INSN_JMP_IND:
@@ -437,6 +450,10 @@ static void emit_insn(struct build *b, int i) {
     bool tick = ticks_at(in);
     if (tick && in->cls != INSN_JCC && in->cls != INSN_LOOP) emit_tick(b, in->pc, b->live[i].flags);
     b->map[i].lead = (uint16_t)(e->p - b->host - b->map[i].host_off);
+    if (is_intercepted(in)) {
+        emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_RECORDED);
+        return;
+    }
 
     switch (in->cls) {
     case INSN_JMP: add_exit(b, emit_jmp(e, NULL), in->target, ENTRY_PLAIN); break;

@@ -29,7 +29,7 @@
     X(FAULT, 13)   /* struct ev_signal; the same, raised by an instruction */                          \
     X(PREEMPT, 14) /* the R-thread loses its turn at the tick point that `ticks` names */              \
     X(TURN, 15)    /* the R-thread goes on where it lost its turn, or starts */                        \
-    X(INSN, 16)    /* struct ev_insn; code = enum recorded_insn */                                     \
+    X(INSN, 16)    /* struct ev_insn; code = enum recorded_kind */                                     \
     X(HASH, 17)    /* struct ev_hash; record --check */                                                \
     X(ACQUIRE, 18) /* struct ev_page; a shared page comes to this process */                           \
     X(RELEASE, 19) /* struct ev_page; a shared page goes to another process */                         \
@@ -129,7 +129,15 @@ struct ev_signal {
     uint64_t err, trapno, cr2; /* FAULT: as the processor reported it */
 };
 
-enum recorded_insn { INSN_RDTSC = 1, INSN_RDTSCP, INSN_CPUID, INSN_RDRAND, INSN_RDSEED, INSN_RDPID, INSN_XGETBV };
+enum recorded_kind {
+    RECORDED_RDTSC = 1,
+    RECORDED_RDTSCP,
+    RECORDED_CPUID,
+    RECORDED_RDRAND,
+    RECORDED_RDSEED,
+    RECORDED_RDPID,
+    RECORDED_XGETBV
+};
 
 struct ev_insn {
     uint64_t rax, rbx, rcx, rdx; /* after the instruction; the one destination of rdrand, rdseed and rdpid is in rax */

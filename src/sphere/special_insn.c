@@ -8,6 +8,7 @@
 #include "sphere/gate.h"
 #include "sphere/legacy.h"
 #include "sphere/operand.h"
+#include "sphere/recorded_insn.h"
 #include "sphere/segment.h"
 #include "sphere/signals.h"
 
@@ -222,6 +223,18 @@ static void do_segreg(struct doing *d) {
     t->pc += in->len;
 }
 
+/* ---- results that are recorded ---- */
+
+static void execute_recorded(struct tblock *t) {
+    struct recorded_insn in;
+    struct ev_insn result;
+    if (!recorded_insn_decode(t, &in)) return;
+    recorded_insn_execute(&in, t, &result);
+    recorded_insn_apply(&in, t, &result);
+}
+
+void (*special_recorded)(struct tblock *t) = execute_recorded;
+
 /* ---- x87 ---- */
 
 static void do_fpu_store(struct doing *d) {
@@ -274,6 +287,10 @@ void special_fetch_fault(struct tblock *t, gaddr addr) {
 void special_bad_target(struct tblock *t) { protection(t, 0); }
 
 void special_insn(struct tblock *t, enum special what) {
+    if (what == SPECIAL_RECORDED) {
+        special_recorded(t);
+        return;
+    }
     struct doing d = {.t = t};
     size_t n = executable_bytes(t->pc);
     while (n && !guest_read(d.bytes, t->pc, n)) n--;

@@ -136,6 +136,7 @@ static void read_option(struct orders *o, const char *key) {
     if (str_starts(key, "policy=")) {
         if (is_value(value, "count")) o->policy = &policy_count;
         if (is_value(value, "ticks")) o->policy = &policy_ticks;
+        if (is_value(value, "order")) o->policy = &policy_order;
     }
     if (str_starts(key, "execfd=")) o->exec_fd = (int)number(value, 10);
     if (str_starts(key, "rtfd=")) o->rt_fd = (int)number(value, 10);

@@ -1,0 +1,159 @@
+#include "sphere/recorded_insn.h"
+
+#include "engine/engine.h"
+#include "sphere/gate.h"
+#include "sphere/operand.h"
+#include "sphere/signals.h"
+
+#define SIGILL_ 4
+#define SIGSEGV_ 11
+#define TRAP_INVALID_OPCODE 6
+
+#define RFLAGS_CF 1ull
+#define RFLAGS_ARITH 0x8d5ull /* OF SF ZF AF PF CF */
+
+static bool has_feature(uint32_t leaf, uint32_t sub, int reg, int bit) {
+    uint32_t r[4] = {leaf & 0x80000000, 0, 0, 0};
+    __asm__ volatile("cpuid" : "+a"(r[0]), "=b"(r[1]), "+c"(r[2]), "=d"(r[3]));
+    if (r[0] < leaf) return false;
+    __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(sub));
+    return r[reg] >> bit & 1;
+}
+
+enum { EAX, EBX, ECX, EDX };
+
+static bool ask_processor_for(unsigned which) {
+    switch (which) {
+    case RECORDED_RDTSCP: return has_feature(0x80000001, 0, EDX, 27);
+    case RECORDED_RDRAND: return has_feature(1, 0, ECX, 30);
+    case RECORDED_RDSEED: return has_feature(7, 0, EBX, 18);
+    case RECORDED_RDPID: return has_feature(7, 0, ECX, 22);
+    case RECORDED_XGETBV: return has_feature(1, 0, ECX, 27);
+    default: return true;
+    }
+}
+
+/* cpuid is slow where a hypervisor answers it. */
+static bool processor_has(unsigned which) {
+    static uint8_t known[RECORDED_XGETBV + 1]; /* 1: no, 2: yes */
+    if (!known[which]) known[which] = ask_processor_for(which) ? 2 : 1;
+    return known[which] == 2;
+}
+
+static bool is_extended_register(uint32_t n) { return n == 0 || (n == 1 && has_feature(0xd, 1, EAX, 2)); }
+
+static unsigned which_of(const struct insn *in) {
+    switch (in->cls) {
+    case INSN_RDTSC: return RECORDED_RDTSC;
+    case INSN_RDTSCP: return RECORDED_RDTSCP;
+    case INSN_CPUID: return RECORDED_CPUID;
+    case INSN_RDRAND: return (in->modrm >> 3 & 7) == 6 ? RECORDED_RDRAND : RECORDED_RDSEED;
+    case INSN_RDPID: return RECORDED_RDPID;
+    case INSN_XGETBV: return RECORDED_XGETBV;
+    default: return 0;
+    }
+}
+
+static void refuse(struct tblock *t, bool undefined) {
+    if (undefined)
+        signals_raise(t, &(struct guest_fault){SIGILL_, 2 /* ILL_ILLOPN */, t->pc, TRAP_INVALID_OPCODE, 0});
+    else
+        signals_raise(t, &(struct guest_fault){SIGSEGV_, SI_KERNEL_, 0, TRAP_PROTECTION, 0});
+}
+
+bool recorded_insn_decode(struct tblock *t, struct recorded_insn *out) {
+    uint8_t bytes[INSN_MAX_LEN];
+    size_t n = sizeof bytes;
+    while (n && !guest_read(bytes, t->pc, n)) n--;
+    struct insn in;
+    unsigned which = n && decode_insn(&in, bytes, n, t->pc) ? which_of(&in) : 0;
+    if (!which) {
+        engine_drop_block(t->pc);
+        return false;
+    }
+    bool undefined = !processor_has(which);
+    if (undefined || (which == RECORDED_XGETBV && !is_extended_register((uint32_t)t->gpr[RCX]))) {
+        refuse(t, undefined);
+        return false;
+    }
+    *out = (struct recorded_insn){.which = (uint16_t)which, .len = in.len};
+    if (which == RECORDED_RDRAND || which == RECORDED_RDSEED || which == RECORDED_RDPID) {
+        out->reg = (uint8_t)operand_rm(&in, bytes);
+        out->size = which == RECORDED_RDPID ? 8 : (uint8_t)operand_size(&in, bytes);
+    }
+    return true;
+}
+
+/* One try, as the program makes it: it may fail, and then gives 0 without CF. */
+#define TRY(insn, type, result)                                               \
+    do {                                                                      \
+        type v_;                                                              \
+        uint8_t cf_;                                                          \
+        __asm__ volatile(insn " %0; setc %1" : "=r"(v_), "=q"(cf_) : : "cc"); \
+        *(result) = (struct ev_insn){.rax = v_, .flags = cf_};                \
+    } while (0)
+
+static void try_random(const struct recorded_insn *in, struct ev_insn *result) {
+    bool seed = in->which == RECORDED_RDSEED;
+    switch (in->size) {
+    case 2:
+        if (seed)
+            TRY("rdseed", uint16_t, result);
+        else
+            TRY("rdrand", uint16_t, result);
+        break;
+    case 4:
+        if (seed)
+            TRY("rdseed", uint32_t, result);
+        else
+            TRY("rdrand", uint32_t, result);
+        break;
+    default:
+        if (seed)
+            TRY("rdseed", uint64_t, result);
+        else
+            TRY("rdrand", uint64_t, result);
+    }
+}
+
+void recorded_insn_execute(const struct recorded_insn *in, const struct tblock *t, struct ev_insn *result) {
+    uint32_t a = (uint32_t)t->gpr[RAX], b = 0, c = (uint32_t)t->gpr[RCX], d = 0;
+    uint64_t id;
+    switch (in->which) {
+    case RECORDED_RDTSC: __asm__ volatile("rdtsc" : "=a"(a), "=d"(d)); break;
+    case RECORDED_RDTSCP: __asm__ volatile("rdtscp" : "=a"(a), "=c"(c), "=d"(d)); break;
+    case RECORDED_CPUID: __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d)); break;
+    case RECORDED_XGETBV:
+        /* Register 1 says which components are in their initial state. The processor's answer depends on signals and on
+         * the kernel; ours is that all are in use, always. */
+        __asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+        break;
+    case RECORDED_RDPID:
+        __asm__ volatile("rdpid %0" : "=r"(id));
+        *result = (struct ev_insn){.rax = id};
+        return;
+    default: try_random(in, result); return;
+    }
+    *result = (struct ev_insn){.rax = a, .rbx = b, .rcx = c, .rdx = d};
+}
+
+static void set_destination(const struct recorded_insn *in, struct tblock *t, uint64_t v) {
+    if (in->size == 2)
+        t->gpr[in->reg] = (t->gpr[in->reg] & ~0xffffull) | (uint16_t)v;
+    else
+        t->gpr[in->reg] = in->size == 4 ? (uint32_t)v : v;
+}
+
+void recorded_insn_apply(const struct recorded_insn *in, struct tblock *t, const struct ev_insn *result) {
+    switch (in->which) {
+    case RECORDED_RDRAND:
+    case RECORDED_RDSEED: t->rflags = (t->rflags & ~RFLAGS_ARITH) | (result->flags & RFLAGS_CF); /* fall through */
+    case RECORDED_RDPID: set_destination(in, t, result->rax); break;
+    default:
+        t->gpr[RAX] = result->rax;
+        t->gpr[RDX] = result->rdx;
+        if (in->which == RECORDED_CPUID) t->gpr[RBX] = result->rbx;
+        if (in->which == RECORDED_CPUID || in->which == RECORDED_RDTSCP) t->gpr[RCX] = result->rcx;
+    }
+    t->pc += in->len;
+}
