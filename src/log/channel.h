@@ -25,6 +25,7 @@ enum ring_state {
     RING_CLOSED, /* the writer has written everything: the ring is freed by the controller when it is empty (recording), or
                     by the controller when the runtime has set RING_DONE (replay) */
     RING_DONE,    /* replay: the runtime needs nothing more */
+    RING_CLAIMED, /* a runtime is filling in the header: hands off */
     RING_REFUSED, /* replay: there is no such stream */
 };
 

@@ -1,0 +1,286 @@
+#include "sphere/channel.h"
+
+#include <linux/futex.h>
+#include <linux/mman.h>
+#include <linux/time_types.h>
+
+#include "inproc/arena.h"
+#include "inproc/fmt.h"
+#include "inproc/layout.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+
+struct channel *the_channel;
+struct stream the_stream;
+
+static struct ring *ring;
+static uint8_t *bytes;   /* of the ring, mapped twice in a row: no event is ever cut */
+static uint64_t next;    /* position behind what was reserved (writer) or taken (reader) */
+static uint64_t known;   /* the other side's position, as last seen */
+static uint64_t bell;    /* position at which the controller was last called */
+static bool is_void;     /* recording has stopped: events lead nowhere */
+static uint8_t *nowhere; /* room for one event */
+static uint64_t taken;
+
+static void wake(uint32_t *word) { SYS(futex, word, FUTEX_WAKE, INT32_MAX, 0, 0, 0); }
+
+static void wait(uint32_t *word, uint32_t seen, long milliseconds) {
+    struct __kernel_timespec timeout = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+    SYS(futex, word, FUTEX_WAIT, seen, &timeout, 0, 0);
+}
+
+static void ring_doorbell(void) {
+    __atomic_fetch_add(&the_channel->doorbell, 1, __ATOMIC_RELEASE);
+    wake(&the_channel->doorbell);
+}
+
+struct channel *channel_attach(int fd) {
+    long got = SYS(mmap, LAYOUT_CHANNEL, sizeof(struct channel), PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
+    if (got != (long)LAYOUT_CHANNEL) die("cannot map the memory shared with the controller (error %ld)", -got);
+    the_channel = (struct channel *)LAYOUT_CHANNEL;
+    if (the_channel->magic != CHANNEL_MAGIC) die("this runtime and its controller are of different versions");
+    return the_channel;
+}
+
+static bool is_stopped(void) { return __atomic_load_n(&the_channel->stopped, __ATOMIC_ACQUIRE); }
+
+/* ---- rings ---- */
+
+/* Headers of rings that are not ours are mapped for a moment only. */
+static struct ring *header_of(uint32_t i, int fd) {
+    long got = SYS(mmap, 0, sizeof(struct ring), PROT_READ | PROT_WRITE, MAP_SHARED, fd, channel_ring_offset(i));
+    return sys_failed(got) ? NULL : (struct ring *)got;
+}
+
+static int channel_fd = -1; /* in this process */
+
+static void map_ring(int fd, uint32_t i) {
+    const int prot = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_FIXED;
+    uint64_t at = LAYOUT_RING, off = channel_ring_offset(i);
+    long a = SYS(mmap, at, sizeof(struct ring) + RING_BYTES, prot, flags, fd, off);
+    long b = SYS(mmap, at + sizeof(struct ring) + RING_BYTES, RING_BYTES, prot, flags, fd, off + sizeof(struct ring));
+    if (sys_failed(a) || sys_failed(b)) die("cannot map the ring of a stream (error %ld)", sys_failed(a) ? -a : -b);
+    ring = (struct ring *)at;
+    bytes = (uint8_t *)at + sizeof(struct ring);
+    channel_fd = fd;
+    taken = 0;
+}
+
+/* A free ring, taken for `state`; CHANNEL_RINGS: none. */
+static uint32_t claim_ring(int fd, enum ring_state state, uint64_t stream) {
+    uint32_t start = __atomic_fetch_add(&the_channel->next_ring, 1, __ATOMIC_RELAXED);
+    for (uint32_t k = 0; k < CHANNEL_RINGS; k++) {
+        uint32_t i = (start + k) % CHANNEL_RINGS, expected = RING_FREE;
+        struct ring *r = header_of(i, fd);
+        if (!r) return CHANNEL_RINGS;
+        bool ours = false;
+        if (__atomic_load_n(&r->state, __ATOMIC_RELAXED) == RING_FREE) {
+            /* BUSY in between, so that the controller never sees half of it */
+            ours = __atomic_compare_exchange_n(&r->state, &expected, RING_CLAIMED, false, __ATOMIC_ACQ_REL,
+                                               __ATOMIC_RELAXED);
+        }
+        if (ours) {
+            r->stream = stream;
+            r->pid = (uint32_t)SYS(getpid);
+            r->head = r->tail = 0;
+            r->writer_waits = r->reader_waits = 0;
+            r->ended = RING_NOT_ENDED;
+            __atomic_store_n(&r->state, state, __ATOMIC_RELEASE);
+        }
+        SYS(munmap, r, sizeof *r);
+        if (ours) return i;
+    }
+    return CHANNEL_RINGS;
+}
+
+bool stream_new(struct stream *s) {
+    if (is_stopped()) return false;
+    uint64_t number = __atomic_fetch_add(&the_channel->next_stream, 1, __ATOMIC_RELAXED);
+    uint32_t i = claim_ring(channel_fd, RING_OPEN, number);
+    if (i == CHANNEL_RINGS) return false;
+    *s = (struct stream){number, i};
+    return true;
+}
+
+void stream_discard(const struct stream *s) {
+    struct ring *r = header_of(s->ring, channel_fd);
+    if (!r) return;
+    __atomic_store_n(&r->state, RING_CLOSED, __ATOMIC_RELEASE);
+    SYS(munmap, r, sizeof *r);
+}
+
+void stream_attach_writer(int fd, const struct stream *s) {
+    map_ring(fd, s->ring);
+    the_stream = *s;
+    ring->pid = (uint32_t)SYS(getpid);
+    next = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
+    known = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+    bell = next;
+    is_void = is_stopped();
+}
+
+/* ---- writing ---- */
+
+/* Whether the controller is still there to take anything. */
+static bool controller_lives(uint32_t *heartbeat) {
+    uint32_t now = __atomic_load_n(&the_channel->heartbeat, __ATOMIC_RELAXED);
+    if (now != *heartbeat) {
+        *heartbeat = now;
+        return true;
+    }
+    return SYS(kill, the_channel->controller, 0) != -ESRCH;
+}
+
+static void go_on_unrecorded(void) {
+    is_void = true;
+    __atomic_store_n(&the_channel->stopped, 1, __ATOMIC_RELEASE);
+    say("the controller is gone: the program goes on unrecorded");
+}
+
+static void wait_for_space(size_t size) {
+    uint32_t heartbeat = __atomic_load_n(&the_channel->heartbeat, __ATOMIC_RELAXED);
+    for (;;) {
+        uint32_t seen = __atomic_load_n(&ring->space, __ATOMIC_ACQUIRE);
+        __atomic_store_n(&ring->writer_waits, 1, __ATOMIC_SEQ_CST);
+        known = __atomic_load_n(&ring->tail, __ATOMIC_SEQ_CST);
+        if (known <= next && next + size - known <= RING_BYTES) break;
+        if (is_stopped()) {
+            is_void = true;
+            break;
+        }
+        ring_doorbell();
+        wait(&ring->space, seen, 200);
+        if (known == __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) && !controller_lives(&heartbeat)) {
+            go_on_unrecorded();
+            break;
+        }
+    }
+    __atomic_store_n(&ring->writer_waits, 0, __ATOMIC_RELAXED);
+}
+
+void *stream_reserve(size_t size) {
+    size = (size + 7) & ~7ul;
+    CHECK(size <= EVENT_MAX);
+    if (unlikely(next + size - known > RING_BYTES) && !is_void) {
+        stream_commit(); /* what is there must be takeable, or we wait forever */
+        wait_for_space(size);
+    }
+    if (unlikely(is_void)) {
+        if (!nowhere) nowhere = arena_pages(EVENT_MAX);
+        return nowhere;
+    }
+    void *p = bytes + (next & (RING_BYTES - 1));
+    next += size;
+    return p;
+}
+
+void stream_commit(void) {
+    if (unlikely(is_void)) return;
+    __atomic_store_n(&ring->head, next, __ATOMIC_RELEASE);
+    if (unlikely(next - bell > RING_BYTES / 4)) {
+        bell = next;
+        ring_doorbell();
+    }
+}
+
+void stream_close(void) {
+    stream_commit();
+    __atomic_store_n(&ring->state, RING_CLOSED, __ATOMIC_RELEASE);
+}
+
+/* ---- reading ---- */
+
+void stream_attach_reader(int fd, uint64_t number) {
+    uint32_t i = claim_ring(fd, RING_WANTED, number);
+    if (i == CHANNEL_RINGS) die("no room for another stream: more than %d processes at once", CHANNEL_RINGS);
+    map_ring(fd, i);
+    the_stream = (struct stream){number, i};
+    next = known = 0;
+    ring_doorbell();
+    for (uint32_t state; (state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE)) == RING_WANTED;)
+        wait(&ring->state, state, 1000);
+    if (ring->state == RING_REFUSED) die("the recording has no stream %lu", number);
+}
+
+/* Waits until `want` bytes are there; false: there will never be so many. */
+static bool wait_for_bytes(uint64_t want) {
+    while (unlikely(known - next < want)) {
+        uint32_t seen = __atomic_load_n(&ring->filled, __ATOMIC_ACQUIRE);
+        uint32_t state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE);
+        __atomic_store_n(&ring->reader_waits, 1, __ATOMIC_SEQ_CST);
+        known = __atomic_load_n(&ring->head, __ATOMIC_SEQ_CST);
+        if (known - next >= want) break;
+        if (state == RING_CLOSED) return false;
+        wait(&ring->filled, seen, 1000);
+    }
+    __atomic_store_n(&ring->reader_waits, 0, __ATOMIC_RELAXED);
+    return true;
+}
+
+static size_t least_size(uint8_t kind) {
+    switch ((enum event_kind)kind) {
+    case EV_START: return sizeof(struct ev_start);
+    case EV_FORKED: return sizeof(struct ev_forked);
+    case EV_MAP: return sizeof(struct ev_map);
+    case EV_MEMORY:
+    case EV_OUT: return sizeof(struct ev_memory);
+    case EV_SYSCALL: return sizeof(struct ev_syscall);
+    case EV_FORK:
+    case EV_CLONE:
+    case EV_EXEC: return sizeof(struct ev_child);
+    case EV_EXIT:
+    case EV_END: return sizeof(struct ev_exit);
+    case EV_SIGNAL:
+    case EV_FAULT: return sizeof(struct ev_signal);
+    case EV_PREEMPT:
+    case EV_TURN: return 0;
+    case EV_INSN: return sizeof(struct ev_insn);
+    case EV_HASH: return sizeof(struct ev_hash);
+    case EV_ACQUIRE:
+    case EV_RELEASE: return sizeof(struct ev_page);
+    case EV_MAPPED: return sizeof(struct ev_mapped);
+    }
+    return EVENT_MAX;
+}
+
+static bool is_sound(const struct event *e) {
+    size_t least = sizeof *e + least_size(e->kind);
+    if (e->size < least || e->size > EVENT_MAX || e->size % 8) return false;
+    if (e->kind != EV_MEMORY && e->kind != EV_OUT) return true;
+    return ((const struct ev_memory *)(e + 1))->len <= e->size - least;
+}
+
+static const struct event *peek_at(uint64_t off) {
+    if (!wait_for_bytes(off + sizeof(struct event))) return NULL;
+    const struct event *e = (const struct event *)(bytes + ((next + off) & (RING_BYTES - 1)));
+    if (!is_sound(e)) die("stream %lu is damaged at event %lu", the_stream.number, taken);
+    return wait_for_bytes(off + e->size) ? e : NULL;
+}
+
+const struct event *stream_peek(void) { return peek_at(0); }
+
+const struct event *stream_peek_second(void) {
+    const struct event *e = peek_at(0);
+    return e ? peek_at(e->size) : NULL;
+}
+
+void stream_take(void) {
+    const struct event *e = (const struct event *)(bytes + (next & (RING_BYTES - 1)));
+    next += e->size;
+    taken++;
+    __atomic_store_n(&ring->tail, next, __ATOMIC_SEQ_CST);
+    if (unlikely(__atomic_load_n(&ring->writer_waits, __ATOMIC_SEQ_CST))) {
+        __atomic_fetch_add(&ring->space, 1, __ATOMIC_RELEASE);
+        wake(&ring->space);
+    }
+}
+
+uint64_t stream_taken(void) { return taken; }
+
+void stream_done(enum ring_ended how, int status) {
+    ring->ended = how;
+    ring->status = status;
+    __atomic_store_n(&ring->state, RING_DONE, __ATOMIC_RELEASE);
+    ring_doorbell();
+}

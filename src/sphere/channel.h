@@ -1,0 +1,49 @@
+/* The runtime's end of the channel (log/channel.h): the event stream of this address space.
+ * Invariant: only the R-thread that has the turn reads or writes events; there is no lock. */
+#ifndef REPRISE_SPHERE_CHANNEL_H
+#define REPRISE_SPHERE_CHANNEL_H
+
+#include "inproc/types.h"
+#include "log/channel.h"
+
+struct stream { /* where a stream's events go */
+    uint64_t number;
+    uint32_t ring;
+};
+
+/* Maps the channel; dies if that cannot be. */
+struct channel *channel_attach(int fd);
+extern struct channel *the_channel; /* NULL: no recording, no replay */
+
+/* Recording: a number and a free ring for a new stream; false: there is none, or recording has stopped. */
+bool stream_new(struct stream *s);
+/* Recording: the stream is not needed after all (a failed fork or exec). */
+void stream_discard(const struct stream *s);
+/* Makes it the stream of this address space; maps its ring. */
+void stream_attach_writer(int fd, const struct stream *s);
+void stream_attach_reader(int fd, uint64_t number);
+extern struct stream the_stream;
+
+/* ---- recording ---- */
+
+/* Room for an event of `size` bytes (head included, rounded up to 8); waits while the ring is full. Never NULL: when recording
+ * has stopped, the memory leads nowhere. */
+void *stream_reserve(size_t size);
+/* What has been reserved since the last commit becomes visible to the controller. */
+void stream_commit(void);
+/* No more events: commits and lets the controller have the ring. */
+void stream_close(void);
+
+/* ---- replay ---- */
+
+/* The next event without taking it; NULL: there is none any more. Checked: its size is right for its kind. */
+const struct event *stream_peek(void);
+/* The event behind the next one; NULL likewise. */
+const struct event *stream_peek_second(void);
+void stream_take(void);
+/* Number of events taken so far. */
+uint64_t stream_taken(void);
+/* Tells the controller how it ended. */
+void stream_done(enum ring_ended how, int status);
+
+#endif
