@@ -89,6 +89,14 @@ struct channel {
 };
 _Static_assert(sizeof(struct channel) % 4096 == 0, "whole pages");
 
+/* Where a file's entry is looked for first; it is in this slot or in one of the CHANNEL_FILE_PROBES - 1 behind it, round the
+ * end. The controller fills in files that it knows at the start, as KEPT; a runtime that uses a KEPT entry sets `reserved`. */
+#define CHANNEL_FILE_PROBES 64
+static inline uint32_t channel_file_slot(uint64_t dev, uint64_t ino, uint64_t mtime_ns) {
+    uint64_t h = dev * 0x9e3779b97f4a7c15ull ^ ino * 0xc2b2ae3d27d4eb4full ^ mtime_ns * 0x165667b19e3779f9ull;
+    return (uint32_t)((h ^ h >> 29) & (CHANNEL_FILES - 1));
+}
+
 static inline uint64_t channel_ring_offset(uint32_t i) {
     return sizeof(struct channel) + (uint64_t)i * (sizeof(struct ring) + RING_BYTES);
 }
