@@ -168,13 +168,15 @@ static void test_vectors(void **state) {
     for (int i = 0; i < 2; i++)
         m[i].hdr = (struct msghdr_raw){0x7000 + 64 * i, 16, 0, (uint64_t)iov, 2, 0x8000, 40, 0, 0};
     call(__NR_recvmsg, 3, (uint64_t)&m[0], 0, 0, 0, 0);
-    assert_int_equal(n_seen, 5);
+    assert_int_equal(n_seen, 7);
     expect_range(0x7000, 16);
     expect_range(0x8000, 40);
-    expect_range((gaddr)&m[0], sizeof m[0].hdr);
+    expect_range((gaddr)&m[0].hdr.name_len, 4);
+    expect_range((gaddr)&m[0].hdr.control_len, 8);
+    expect_range((gaddr)&m[0].hdr.flags, 4);
     call(__NR_recvmmsg, 3, (uint64_t)m, 2, 0, 0x9000, 0);
     expect_range(0x7040, 16);
-    expect_range((gaddr)&m[1], sizeof m[1]);
+    expect_range((gaddr)&m[1].len, 4);
     expect_range(0x9000, 16);
 }
 
@@ -190,6 +192,70 @@ static void test_after_the_call(void **state) {
     n_seen = 0;
     model_writes(__NR_readv, a, &w);
     assert_int_equal(n_seen, 0);
+}
+
+static void after(long ret, uint64_t nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4) {
+    const uint64_t a[6] = {a0, a1, a2, a3, a4};
+    struct writes w = {.range = lift, .anywhere = lift_all, .is_done = true, .ret = ret};
+    n_seen = n_anywhere = 0;
+    model_writes(nr, a, &w);
+}
+
+static void test_failed_calls(void **state) {
+    after(-ENOENT, __NR_stat, 0x4000, 0x5000, 0, 0, 0);
+    expect_nothing();
+    after(-EINTR, __NR_poll, 0x5000, 2, 0, 0, 0); /* revents are written all the same */
+    expect_range(0x5000, 16);
+    after(-EINTR, __NR_select, 1, 0, 0, 0, 0x5000);
+    expect_range(0x5000, 16);
+    after(-EFAULT, __NR_read, 3, 0x5000, 100, 0, 0); /* the kernel got half way */
+    expect_range(0x5000, 100);
+    after(-EINTR, __NR_nanosleep, 0x4000, 0x5000, 0, 0, 0);
+    expect_range(0x5000, 16);
+    after(0, __NR_nanosleep, 0x4000, 0x5000, 0, 0, 0);
+    expect_nothing();
+    after(-EINTR, __NR_clock_nanosleep, 1, 1 /* TIMER_ABSTIME */, 0x4000, 0x5000, 0);
+    expect_nothing();
+    after(-EINTR, __NR_clock_nanosleep, 1, 0, 0x4000, 0x5000, 0);
+    expect_range(0x5000, 16);
+    after(-ECHILD, __NR_waitid, 1, 0, 0x5000, 0, 0);
+    expect_range(0x5000, 128);
+    after(0, __NR_wait4, 1, 0x5000, 1, 0, 0);
+    expect_nothing();
+    after(-EOPNOTSUPP, __NR_socketpair, 2, 1, 0, 0x5000, 0);
+    expect_range(0x5000, 8);
+}
+
+static void test_exact_after_the_call(void **state) {
+    after(0, __NR_futex, 0x5000, FUTEX_WAIT, 0, 0, 0x6000);
+    expect_nothing();
+    after(0, __NR_futex, 0x5000, FUTEX_LOCK_PI, 0, 0, 0);
+    expect_range(0x5000, 4);
+    after(0, __NR_madvise, 0x5000, 4096, MADV_POPULATE_WRITE, 0, 0);
+    expect_nothing();
+    after(7, __NR_clone, CLONE_VM, 0x4000, 0x5000, 0x6000, 0);
+    expect_nothing();
+    after(7, __NR_clone, CLONE_VM | CLONE_PARENT_SETTID, 0x4000, 0x5000, 0x6000, 0);
+    assert_int_equal(n_seen, 1);
+    expect_range(0x5000, 4);
+    after(2, __NR_epoll_wait, 3, 0x5000, 10, 0, 0);
+    expect_range(0x5000, 24);
+    after(5, __NR_msgrcv, 3, 0x5000, 100, 0, 0);
+    expect_range(0x5000, 13);
+    uint32_t len = 16; /* as the kernel left it */
+    after(4, __NR_accept, 3, 0x5000, (uint64_t)&len, 0, 0);
+    expect_range(0x5000, 16);
+}
+
+static void test_does(void **state) {
+    const uint64_t name[6] = {PR_SET_NAME}, filter[6] = {PR_SET_SECCOMP}, fs[6] = {ARCH_SET_FS},
+                   cpuid[6] = {ARCH_GET_CPUID};
+    assert_int_equal(model_does(__NR_prctl, name), DOES_EMULATE);
+    assert_int_equal(model_does(__NR_prctl, filter), DOES_REEXEC);
+    assert_int_equal(model_does(__NR_arch_prctl, fs), DOES_REEXEC);
+    assert_int_equal(model_does(__NR_arch_prctl, cpuid), DOES_EMULATE);
+    assert_int_equal(model_does(__NR_mmap, name), DOES_REEXEC);
+    assert_int_equal(model_does(UINT64_MAX, name), DOES_UNKNOWN);
 }
 
 static void test_irregular(void **state) {
@@ -245,12 +311,20 @@ static void test_hostile_arguments(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_header_is_covered), cmocka_unit_test(test_no_number_twice),
-        cmocka_unit_test(test_rows_are_filled),   cmocka_unit_test(test_decisions),
-        cmocka_unit_test(test_regular),           cmocka_unit_test(test_value_result),
-        cmocka_unit_test(test_vectors),           cmocka_unit_test(test_after_the_call),
-        cmocka_unit_test(test_irregular),         cmocka_unit_test(test_unknown_is_anywhere),
+        cmocka_unit_test(test_header_is_covered),
+        cmocka_unit_test(test_no_number_twice),
+        cmocka_unit_test(test_rows_are_filled),
+        cmocka_unit_test(test_decisions),
+        cmocka_unit_test(test_regular),
+        cmocka_unit_test(test_value_result),
+        cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_after_the_call),
+        cmocka_unit_test(test_irregular),
+        cmocka_unit_test(test_unknown_is_anywhere),
         cmocka_unit_test(test_hostile_arguments),
+        cmocka_unit_test(test_failed_calls),
+        cmocka_unit_test(test_exact_after_the_call),
+        cmocka_unit_test(test_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ struct request {
     uint32_t writes; /* bytes at the argument */
 };
 
-#define IFREQ 40
+#define IFREQ 40 /* struct ifreq */
 #define NOTHING 0
 
 /* Requests from before sizes were part of the number, and common ones of today. */
@@ -74,12 +74,24 @@ static const struct request known[] = {
     {TIOCGEXCL, 4},
     {TIOCSIG, NOTHING},
     {TIOCVHANGUP, NOTHING},
+    {TIOCGLCKTRMIOS, 36},
+    {TIOCSLCKTRMIOS, NOTHING},
+    {TIOCSERGETLSR, 4},
+    {0x4b31 /* KDGETLED */, 1},
+    {0x4b32 /* KDSETLED */, NOTHING},
     {0x4b33 /* KDGKBTYPE */, 1},
+    {0x4b3a /* KDSETMODE */, NOTHING},
     {0x4b3b /* KDGETMODE */, 4},
     {0x4b44 /* KDGKBMODE */, 4},
+    {0x4b45 /* KDSKBMODE */, NOTHING},
     {0x5600 /* VT_OPENQRY */, 4},
     {0x5601 /* VT_GETMODE */, 8},
+    {0x5602 /* VT_SETMODE */, NOTHING},
     {0x5603 /* VT_GETSTATE */, 6},
+    {0x5605 /* VT_RELDISP */, NOTHING},
+    {0x5606 /* VT_ACTIVATE */, NOTHING},
+    {0x5607 /* VT_WAITACTIVE */, NOTHING},
+    {0x5608 /* VT_DISALLOCATE */, NOTHING},
     /* any descriptor */
     {FIONREAD, 4},
     {FIONBIO, NOTHING},
@@ -113,6 +125,29 @@ static const struct request known[] = {
     {SIOCGIFTXQLEN, IFREQ},
     {SIOCGIFMAP, IFREQ},
     {SIOCGARP, 68},
+    {SIOCSIFFLAGS, NOTHING},
+    {SIOCSIFADDR, NOTHING},
+    {SIOCSIFDSTADDR, NOTHING},
+    {SIOCSIFBRDADDR, NOTHING},
+    {SIOCSIFNETMASK, NOTHING},
+    {SIOCSIFMETRIC, NOTHING},
+    {SIOCSIFMTU, NOTHING},
+    {SIOCSIFHWADDR, NOTHING},
+    {SIOCSIFNAME, NOTHING},
+    {SIOCSIFTXQLEN, NOTHING},
+    {SIOCADDRT, NOTHING},
+    {SIOCDELRT, NOTHING},
+    {0x400454ca /* TUNSETIFF */, IFREQ},
+    {0x400454cb /* TUNSETPERSIST */, NOTHING},
+    {0x400454cc /* TUNSETOWNER */, NOTHING},
+    {0x400454ce /* TUNSETGROUP */, NOTHING},
+    {0x800454cf /* TUNGETFEATURES */, 4},
+    {0x400454d0 /* TUNSETOFFLOAD */, NOTHING},
+    {0x800454d2 /* TUNGETIFF */, IFREQ},
+    {0x800454d7 /* TUNGETVNETHDRSZ */, 4},
+    {0x400454d8 /* TUNSETVNETHDRSZ */, NOTHING},
+    {0x40088a01 /* EPIOCSPARAMS */, NOTHING},
+    {0x80088a02 /* EPIOCGPARAMS */, 8},
     /* files and block devices */
     {FIBMAP, 4},
     {FIGETBSZ, 4},
@@ -121,6 +156,13 @@ static const struct request known[] = {
     {FS_IOC_GETFLAGS, 8},
     {FS_IOC_SETFLAGS, NOTHING},
     {FS_IOC_GETVERSION, 8},
+    {FS_IOC_SETVERSION, NOTHING},
+    {FS_IOC_GETFSLABEL, FSLABEL_MAX},
+    {FS_IOC_SETFSLABEL, NOTHING},
+    {0x80111500 /* FS_IOC_GETFSUUID */, 17},
+    {FIFREEZE, NOTHING},
+    {FITHAW, NOTHING},
+    {FITRIM, sizeof(struct fstrim_range)},
     {FS_IOC_FSGETXATTR, sizeof(struct fsxattr)},
     {FS_IOC_FSSETXATTR, NOTHING},
     {BLKROGET, 4},
@@ -129,6 +171,48 @@ static const struct request known[] = {
     {BLKSSZGET, 4},
     {BLKBSZGET, 8},
     {BLKGETSIZE64, 8},
+    {BLKROSET, NOTHING},
+    {BLKRRPART, NOTHING},
+    {BLKRASET, NOTHING},
+    {BLKRAGET, 8},
+    {BLKFRASET, NOTHING},
+    {BLKFRAGET, 8},
+    {BLKSECTGET, 2},
+    {BLKBSZSET, NOTHING},
+    {BLKDISCARD, NOTHING},
+    {BLKSECDISCARD, NOTHING},
+    {BLKZEROOUT, NOTHING},
+    {BLKIOMIN, 4},
+    {BLKIOOPT, 4},
+    {BLKALIGNOFF, 4},
+    {BLKPBSZGET, 4},
+    {BLKDISCARDZEROES, 4},
+    {BLKROTATIONAL, 2},
+    {0x301 /* HDIO_GETGEO */, 16},
+    {0x4c00 /* LOOP_SET_FD */, NOTHING},
+    {0x4c01 /* LOOP_CLR_FD */, NOTHING},
+    {0x4c02 /* LOOP_SET_STATUS */, NOTHING},
+    {0x4c03 /* LOOP_GET_STATUS */, 168},
+    {0x4c04 /* LOOP_SET_STATUS64 */, NOTHING},
+    {0x4c05 /* LOOP_GET_STATUS64 */, 232},
+    {0x4c06 /* LOOP_CHANGE_FD */, NOTHING},
+    {0x4c07 /* LOOP_SET_CAPACITY */, NOTHING},
+    {0x4c08 /* LOOP_SET_DIRECT_IO */, NOTHING},
+    {0x4c09 /* LOOP_SET_BLOCK_SIZE */, NOTHING},
+    {0x4c0a /* LOOP_CONFIGURE */, NOTHING},
+    {0x4c80 /* LOOP_CTL_ADD */, NOTHING},
+    {0x4c81 /* LOOP_CTL_REMOVE */, NOTHING},
+    {0x4c82 /* LOOP_CTL_GET_FREE */, NOTHING},
+    /* name spaces, watches, timers, random numbers */
+    {0xb701 /* NS_GET_USERNS */, NOTHING},
+    {0xb702 /* NS_GET_PARENT */, NOTHING},
+    {0xb703 /* NS_GET_NSTYPE */, NOTHING},
+    {0xb704 /* NS_GET_OWNER_UID */, 4},
+    {0x8008b705 /* NS_GET_MNTNS_ID */, 8},
+    {0x40044900 /* INOTIFY_IOC_SETNEXTWD */, NOTHING},
+    {0x40085400 /* TFD_IOC_SET_TICKS */, NOTHING},
+    {0x80045200 /* RNDGETENTCNT */, 4},
+    {0x40045201 /* RNDADDTOENTCNT */, NOTHING},
     /* performance counters */
     {0x2400 /* PERF_EVENT_IOC_ENABLE */, NOTHING},
     {0x2401 /* PERF_EVENT_IOC_DISABLE */, NOTHING},
@@ -152,11 +236,19 @@ static void interface_list(gaddr arg, struct writes *w) {
     writes_range(w, conf.list, conf.len);
 }
 
+/* A head, with the number of entries behind it as a 32-bit (16-bit: struct file_dedupe_range) word at `count_at`. */
+static void counted_list(gaddr arg, size_t head, size_t count_at, size_t count_size, size_t entry, struct writes *w) {
+    uint32_t n = 0;
+    if (guest_read(&n, arg + count_at, count_size)) writes_range(w, arg, head + (uint64_t)n * entry);
+}
+
 void writes_ioctl(const uint64_t a[6], struct writes *w) {
     uint32_t nr = (uint32_t)a[1];
-    if (nr == SIOCGIFCONF) {
-        interface_list(a[2], w);
-        return;
+    switch (nr) {
+    case SIOCGIFCONF: interface_list(a[2], w); return;
+    case 0xc020660b /* FS_IOC_FIEMAP */: counted_list(a[2], 32, 24, 4, 56, w); return;
+    case FIDEDUPERANGE: counted_list(a[2], 24, 16, 2, 32, w); return;
+    case 0x80104592 /* EVIOCGMASK: names more memory */: w->anywhere(w); return;
     }
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
         if (known[i].nr == nr) {

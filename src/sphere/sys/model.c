@@ -1,6 +1,7 @@
 /* The row engine: walks the rows of model.def. */
 #include "sphere/sys/model.h"
 
+#include <asm/prctl.h>
 #include <asm/stat.h>
 #include <asm/statfs.h>
 #include <linux/aio_abi.h>
@@ -13,6 +14,7 @@
 #include <linux/poll.h>
 #include <linux/prctl.h>
 #include <linux/resource.h>
+#include <linux/sched.h>
 #include <linux/sem.h>
 #include <linux/shm.h>
 #include <linux/stat.h>
@@ -26,25 +28,6 @@
 #include "sphere/code_watch.h"
 #include "sphere/sys/special.h"
 
-#define IOV_MOST 1024 /* the kernel's UIO_MAXIOV */
-
-struct iovec_raw {
-    uint64_t base, len;
-};
-
-struct msghdr_raw {
-    uint64_t name;
-    uint32_t name_len, pad;
-    uint64_t iov, iov_len;
-    uint64_t control, control_len;
-    uint32_t flags, pad2;
-};
-
-struct mmsghdr_raw {
-    struct msghdr_raw hdr;
-    uint32_t len, pad;
-};
-
 struct __attribute__((packed)) epoll_event_raw {
     uint32_t events;
     uint64_t value;
@@ -52,25 +35,11 @@ struct __attribute__((packed)) epoll_event_raw {
 
 /* ---- the table ---- */
 
-enum out_kind {
-    OUT_END,
-    OUT_OBJECT,
-    OUT_COUNTED,
-    OUT_AT_MOST,
-    OUT_BITSET,
-    OUT_VALUE_RESULT,
-    OUT_IOVEC,
-    OUT_MSG,
-    OUT_MSGS,
-    OUT_IRREGULAR,
-    OUT_UNKNOWN
-};
-
-#define IRREGULAR(X)                                                                                                   \
-    X(ioctl)                                                                                                           \
-    X(mincore)                                                                                                         \
-    X(madvise) X(getsockopt) X(exit) X(semctl) X(msgrcv) X(fcntl) X(prctl) X(futex) X(keyctl) X(clone3) X(futex_waitv) \
-        X(futex2) X(futex_requeue) X(getxattrat)
+#define IRREGULAR(X)                                                                                              \
+    X(ioctl)                                                                                                      \
+    X(mincore) X(madvise) X(mseal) X(getsockopt) X(clone) X(clone3) X(exit) X(wait4) X(semctl) X(msgrcv) X(fcntl) \
+        X(prctl) X(nanosleep) X(clock_nanosleep) X(futex) X(futex2) X(futex_waitv) X(futex_requeue) X(keyctl)     \
+            X(name_to_handle) X(getxattrat)
 #define IRREGULAR_ENUM(name) BY_##name,
 #define IRREGULAR_DECLARE(name) irregular_fn writes_##name;
 #define IRREGULAR_FN(name) [BY_##name] = writes_##name,
@@ -107,6 +76,7 @@ static irregular_fn *const irregular[] = {IRREGULAR(IRREGULAR_FN)};
 
 #define forward NULL
 #define BLOCKS CALL_BLOCKS
+#define EVEN_FAILED CALL_EVEN_FAILED
 
 #define SYSCALL_NEW SYSCALL
 #define SYSCALL(nr, name, does, flags, special, ...) [nr] = {#name, DOES_##does, flags, {__VA_ARGS__}},
@@ -141,6 +111,12 @@ static uint64_t mul(uint64_t n, uint64_t size) {
     return __builtin_mul_overflow(n, size, &r) ? UINT64_MAX : r;
 }
 
+/* Objects or bytes that the result counts. */
+static uint64_t result_or(const struct writes *w, uint64_t most) {
+    if (!w->is_done) return most;
+    return w->ret < 0 ? 0 : MIN((uint64_t)w->ret, most);
+}
+
 /* Pieces of one vector, together at most `most` bytes. */
 static uint64_t write_iovecs(struct writes *w, gaddr v, uint64_t n, uint64_t most) {
     struct iovec_raw piece;
@@ -156,20 +132,22 @@ static uint64_t write_iovecs(struct writes *w, gaddr v, uint64_t n, uint64_t mos
 static void write_msg(struct writes *w, gaddr p, uint64_t most) {
     struct msghdr_raw h;
     if (!guest_read(&h, p, sizeof h)) return;
-    writes_range(w, p, sizeof h);
+    writes_range(w, p + offsetof(struct msghdr_raw, name_len), sizeof h.name_len);
+    writes_range(w, p + offsetof(struct msghdr_raw, control_len), sizeof h.control_len);
+    writes_range(w, p + offsetof(struct msghdr_raw, flags), sizeof h.flags);
     writes_range(w, h.name, h.name_len);
     writes_range(w, h.control, h.control_len);
     write_iovecs(w, h.iov, h.iov_len, most);
 }
 
 static void write_msgs(struct writes *w, gaddr v, uint64_t n) {
-    uint64_t count = w->is_done && w->ret >= 0 ? MIN((uint64_t)w->ret, n) : n;
+    uint64_t count = result_or(w, n);
     for (uint64_t i = 0; i < count && i < IOV_MOST; i++) {
         gaddr at = v + i * sizeof(struct mmsghdr_raw);
         struct mmsghdr_raw m;
         if (!guest_read(&m, at, sizeof m)) return;
         write_msg(w, at, w->is_done ? m.len : UINT64_MAX);
-        writes_range(w, at, sizeof m);
+        writes_range(w, at + offsetof(struct mmsghdr_raw, len), sizeof m.len);
     }
 }
 
@@ -178,12 +156,6 @@ static void write_value_result(struct writes *w, gaddr p, gaddr len_at) {
     if (!len_at || !guest_read(&len, len_at, sizeof len)) return;
     writes_range(w, p, len);
     writes_range(w, len_at, sizeof len);
-}
-
-/* Objects or bytes that the result counts. */
-static uint64_t result_or(const struct writes *w, uint64_t most) {
-    if (!w->is_done) return most;
-    return w->ret < 0 ? 0 : MIN((uint64_t)w->ret, most);
 }
 
 static void write_out(struct writes *w, const struct out *o, const uint64_t a[6]) {
@@ -209,7 +181,27 @@ void model_writes(uint64_t nr, const uint64_t a[6], struct writes *w) {
         return;
     }
     const struct call_row *row = &model_rows[nr];
+    if (w->is_done && w->ret == -EFAULT) w->is_done = false; /* half way: all that could have been written */
+    if (w->is_done && w->ret < 0 && !(row->flags & CALL_EVEN_FAILED)) return;
     for (int i = 0; i < MODEL_OUTS && row->out[i].kind; i++) write_out(w, &row->out[i], a);
+}
+
+enum does model_does(uint64_t nr, const uint64_t a[6]) {
+    enum { SET_MDWE = 65, GET_MDWE = 66, REQ_XCOMP_PERM = 0x1023 };
+    if (nr >= MODEL_CALLS) return DOES_UNKNOWN;
+    switch (nr) {
+    case __NR_prctl:
+        switch ((int)a[0]) {
+        case PR_SET_SECCOMP:
+        case PR_GET_SECCOMP:
+        case SET_MDWE:
+        case GET_MDWE: return DOES_REEXEC;
+        default: return DOES_EMULATE;
+        }
+    case __NR_arch_prctl: /* bases of segments, and leave to use AMX */
+        return (a[0] >= ARCH_SET_GS && a[0] <= ARCH_GET_GS) || a[0] == REQ_XCOMP_PERM ? DOES_REEXEC : DOES_EMULATE;
+    default: return model_rows[nr].does;
+    }
 }
 
 static void lift(struct writes *w, gaddr start, size_t len) { code_watch_before_kernel_write(start, len); }
@@ -242,10 +234,38 @@ bool model_may_write(uint64_t nr, const uint64_t a[6], gaddr start, gaddr end) {
 
 /* ---- irregular calls ---- */
 
-void writes_mincore(const uint64_t a[6], struct writes *w) { writes_range(w, a[2], a[1] / PAGE_SIZE + 1); }
+void writes_mincore(const uint64_t a[6], struct writes *w) { writes_range(w, a[2], PAGE_UP(a[1]) / PAGE_SIZE); }
 
+/* Nothing is written, but the memory has to be writable. */
 void writes_madvise(const uint64_t a[6], struct writes *w) {
-    if (a[2] == MADV_POPULATE_WRITE) writes_range(w, a[0], a[1]);
+    if (!w->is_done && (int)a[2] == MADV_POPULATE_WRITE) writes_range(w, a[0], a[1]);
+}
+
+void writes_mseal(const uint64_t a[6], struct writes *w) {
+    if (!w->is_done) writes_range(w, a[0], a[1]);
+}
+
+/* The remainder, which only an interrupted sleep has. */
+static void write_remainder(gaddr p, struct writes *w) {
+    if (!w->is_done || w->ret == -EINTR) writes_range(w, p, sizeof(struct __kernel_timespec));
+}
+
+void writes_nanosleep(const uint64_t a[6], struct writes *w) { write_remainder(a[1], w); }
+void writes_clock_nanosleep(const uint64_t a[6], struct writes *w) {
+    if (!(a[1] & 1 /* TIMER_ABSTIME */)) write_remainder(a[3], w);
+}
+
+void writes_wait4(const uint64_t a[6], struct writes *w) {
+    if (w->is_done && w->ret == 0) return; /* WNOHANG, and nobody to tell of */
+    writes_range(w, a[1], 4);
+    writes_range(w, a[3], sizeof(struct rusage));
+}
+
+void writes_name_to_handle(const uint64_t a[6], struct writes *w) {
+    enum { HEAD = 8, HANDLE_MOST = 128 };
+    uint32_t bytes;
+    if (!guest_read(&bytes, a[2], sizeof bytes)) return;
+    writes_range(w, a[2], HEAD + (w->is_done && w->ret < 0 ? 0 : MIN(bytes, HANDLE_MOST)));
 }
 
 void writes_getsockopt(const uint64_t a[6], struct writes *w) {
@@ -276,14 +296,20 @@ void writes_exit(const uint64_t a[6], struct writes *w) {
     }
 }
 
+/* GETALL: one word for each semaphore of the set. */
+static void write_semaphores(int id, gaddr p, struct writes *w) {
+    struct semid64_ds set;
+    if (SYS(semctl, id, 0, IPC_STAT, &set) == 0) writes_range(w, p, set.sem_nsems * 2);
+}
+
 void writes_semctl(const uint64_t a[6], struct writes *w) {
-    switch (a[2] & ~0x100ul /* IPC_64 */) {
+    switch ((uint32_t)a[2] & ~0x100u /* IPC_64 */) {
     case IPC_STAT:
     case SEM_STAT:
     case SEM_STAT_ANY:
     case IPC_INFO:
     case SEM_INFO: writes_range(w, a[3], sizeof(struct semid64_ds)); break;
-    case GETALL: w->anywhere(w); break;
+    case GETALL: write_semaphores((int)a[0], a[3], w); break;
     }
 }
 
@@ -293,7 +319,7 @@ void writes_msgrcv(const uint64_t a[6], struct writes *w) {
 
 void writes_fcntl(const uint64_t a[6], struct writes *w) {
     enum { GETOWNER_UIDS = 17, OFD_GETLK = 36, GETDELEG = 1039, LAST_KNOWN = 1040 };
-    switch (a[1]) {
+    switch ((uint32_t)a[1]) {
     case F_GETLK:
     case OFD_GETLK: writes_range(w, a[2], sizeof(struct flock)); break;
     case F_GETOWN_EX:
@@ -302,7 +328,7 @@ void writes_fcntl(const uint64_t a[6], struct writes *w) {
     case F_GET_FILE_RW_HINT:
     case GETDELEG: writes_range(w, a[2], 8); break;
     default:
-        if (a[1] > LAST_KNOWN) w->anywhere(w);
+        if ((uint32_t)a[1] > LAST_KNOWN) w->anywhere(w);
     }
 }
 
@@ -314,7 +340,7 @@ void writes_prctl(const uint64_t a[6], struct writes *w) {
         SET_VMA = 0x53564d41,
         SET_PTRACER_ = 0x59616d61
     };
-    switch (a[0]) {
+    switch ((uint32_t)a[0]) {
     case PR_GET_PDEATHSIG:
     case PR_GET_UNALIGN:
     case PR_GET_FPEMU:
@@ -331,7 +357,7 @@ void writes_prctl(const uint64_t a[6], struct writes *w) {
     case SET_VMA:
     case SET_PTRACER_: break;
     default:
-        if (a[0] > LAST_KNOWN) w->anywhere(w);
+        if ((uint32_t)a[0] > LAST_KNOWN) w->anywhere(w);
     }
 }
 
@@ -339,7 +365,7 @@ void writes_prctl(const uint64_t a[6], struct writes *w) {
 void writes_futex(const uint64_t a[6], struct writes *w) {
     int op = (int)a[1] & FUTEX_CMD_MASK;
     bool is_private = a[1] & FUTEX_PRIVATE_FLAG;
-    bool first = !is_private, second = false;
+    bool first = !is_private && !w->is_done, second = false;
     switch (op) {
     case FUTEX_LOCK_PI:
     case FUTEX_LOCK_PI2:
@@ -349,7 +375,7 @@ void writes_futex(const uint64_t a[6], struct writes *w) {
     case FUTEX_CMP_REQUEUE_PI:
     case FUTEX_WAIT_REQUEUE_PI: second = true; break;
     case FUTEX_REQUEUE:
-    case FUTEX_CMP_REQUEUE: second = !is_private; break;
+    case FUTEX_CMP_REQUEUE: second = !is_private && !w->is_done; break;
     }
     if (first) writes_range(w, a[0], 4);
     if (second) writes_range(w, a[4], 4);
@@ -358,6 +384,7 @@ void writes_futex(const uint64_t a[6], struct writes *w) {
 #define FUTEX2_PRIVATE_ 128
 
 static void write_waiters(struct writes *w, gaddr v, uint64_t n) {
+    if (w->is_done) return;
     struct {
         uint64_t value, at;
         uint32_t flags, pad;
@@ -369,23 +396,31 @@ static void write_waiters(struct writes *w, gaddr v, uint64_t n) {
 void writes_futex_waitv(const uint64_t a[6], struct writes *w) { write_waiters(w, a[0], (uint32_t)a[1]); }
 void writes_futex_requeue(const uint64_t a[6], struct writes *w) { write_waiters(w, a[0], 2); }
 void writes_futex2(const uint64_t a[6], struct writes *w) {
-    if (!(a[3] & FUTEX2_PRIVATE_)) writes_range(w, a[0], 4);
+    if (!w->is_done && !(a[3] & FUTEX2_PRIVATE_)) writes_range(w, a[0], 4);
 }
 
 void writes_keyctl(const uint64_t a[6], struct writes *w) {
-    switch (a[0]) {
+    switch ((uint32_t)a[0]) {
     case KEYCTL_DESCRIBE:
     case KEYCTL_READ:
-    case KEYCTL_GET_SECURITY: writes_range(w, a[2], a[3]); break;
+    case KEYCTL_GET_SECURITY: writes_range(w, a[2], result_or(w, a[3])); break;
     default:
-        if (a[0] > KEYCTL_GET_PERSISTENT) w->anywhere(w);
+        if ((uint32_t)a[0] > KEYCTL_GET_PERSISTENT) w->anywhere(w);
     }
 }
 
+/* The word of the child is written by the child, and once more when it ends. */
+static void write_ids(uint64_t flags, gaddr pidfd, gaddr child, gaddr parent, struct writes *w) {
+    if (flags & CLONE_PIDFD) writes_range(w, pidfd, 4);
+    if (flags & CLONE_PARENT_SETTID) writes_range(w, parent, 4);
+    if (flags & (CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID)) writes_range(w, child, 4);
+}
+
+void writes_clone(const uint64_t a[6], struct writes *w) { write_ids(a[0], a[2], a[3], a[2], w); }
+
 void writes_clone3(const uint64_t a[6], struct writes *w) {
     uint64_t v[4]; /* flags, pidfd, child_tid, parent_tid */
-    if (!guest_read(v, a[0], sizeof v)) return;
-    for (int i = 1; i < 4; i++) writes_range(w, v[i], 4);
+    if (guest_read(v, a[0], sizeof v)) write_ids(v[0], v[1], v[2], v[3], w);
 }
 
 void writes_getxattrat(const uint64_t a[6], struct writes *w) {

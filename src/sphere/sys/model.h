@@ -10,6 +10,21 @@
 enum does { DOES_UNKNOWN, DOES_EMULATE, DOES_REEXEC, DOES_PASS, DOES_REFUSE };
 
 #define CALL_BLOCKS 1
+#define CALL_EVEN_FAILED 2
+
+enum out_kind {
+    OUT_END,
+    OUT_OBJECT,
+    OUT_COUNTED,
+    OUT_AT_MOST,
+    OUT_BITSET,
+    OUT_VALUE_RESULT,
+    OUT_IOVEC,
+    OUT_MSG,
+    OUT_MSGS,
+    OUT_IRREGULAR,
+    OUT_UNKNOWN
+};
 
 struct out { /* one output of a call; the kinds are explained in model.def */
     uint8_t kind;
@@ -26,6 +41,28 @@ struct call_row {
 extern const struct call_row model_rows[MODEL_CALLS];
 extern gate_fn *const model_special[MODEL_CALLS]; /* NULL: forward */
 
+/* As the kernel lays them out. */
+#define IOV_MOST 1024 /* UIO_MAXIOV */
+struct iovec_raw {
+    uint64_t base, len;
+};
+
+struct msghdr_raw {
+    uint64_t name;
+    uint32_t name_len, pad;
+    uint64_t iov, iov_len;
+    uint64_t control, control_len;
+    uint32_t flags, pad2;
+};
+
+struct mmsghdr_raw {
+    struct msghdr_raw hdr;
+    uint32_t len, pad;
+};
+
+/* What the row says, or for these arguments in particular: some requests of a call change the runtime's own state. */
+enum does model_does(uint64_t nr, const uint64_t a[6]);
+
 /* Visits what a call writes. */
 struct writes {
     void (*range)(struct writes *w, gaddr start, size_t len);
@@ -33,7 +70,8 @@ struct writes {
     bool is_done; /* the call is over: exactly what `ret` says; otherwise the most that it may write */
     long ret;
 };
-/* Pointers of the program may be wild: what cannot be read is left out, the kernel will not get through it either. */
+/* Pointers of the program may be wild: what cannot be read is left out, the kernel will not get through it either. A range
+ * may reach beyond what is mapped, above all after EFAULT, which says that the kernel got half way. */
 void model_writes(uint64_t nr, const uint64_t a[6], struct writes *w);
 
 /* Lifts write protections of ours from memory that the call may write. */
