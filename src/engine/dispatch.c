@@ -147,7 +147,10 @@ void engine_on_safepoint(struct tblock *t) {
 void engine_on_tick_budget(struct tblock *t) {
     t->ticks++; /* the instruction is executed again and counts then */
     t->stepped = false;
-    engine_host.safepoint(t);
+    if (engine_host.tick_budget)
+        engine_host.tick_budget(t);
+    else
+        engine_host.safepoint(t);
     engine_on_enter(t);
 }
 
@@ -219,7 +222,7 @@ void engine_init_tblock(struct tblock *t) {
     t->fn_jmp_miss = (uint64_t)rt_jmp_miss;
     t->fn_call_miss = (uint64_t)rt_call_miss;
     t->fn_call_fail = (uint64_t)rt_call_fail;
-    t->ticks = INT64_MAX;
+    t->ticks = t->tick_limit = INT64_MAX / 2; /* room for both to move */
 }
 
 static void map_fixed(uint64_t at, size_t len, int prot) {

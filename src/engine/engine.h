@@ -37,6 +37,8 @@ struct engine_host {
     void (*bad_target)(struct tblock *t); /* the instruction at t->pc goes to an address that cannot be one */
     void (*step_trap)(struct tblock *t);  /* deliver the trap of an instruction that ran with the trap flag set */
     void (*safepoint)(struct tblock *t);  /* something is pending */
+    /* The budget of ticks is used up, at a tick point; NULL: a safepoint like any other. */
+    void (*tick_budget)(struct tblock *t);
     uint64_t (*oldest_epoch)(void);       /* over all threads of the address space */
     void (*hurry)(uint64_t epoch);        /* brings threads whose epoch is older to a safepoint, soon */
     bool (*claim)(gaddr at, size_t len);  /* takes guest address space for a cache window; false: not free */
@@ -51,6 +53,14 @@ void engine_start(const struct policy *policy);
 
 /* Fills the function slots of a fresh thread block. */
 void engine_init_tblock(struct tblock *t);
+
+/* Ticks of the thread so far. */
+static inline uint64_t ticks_total(const struct tblock *t) { return (uint64_t)(t->tick_limit - t->ticks); }
+/* The thread leaves the cache at the tick point behind n more ticks. */
+static inline void ticks_set_budget(struct tblock *t, uint64_t n) {
+    t->tick_limit += (int64_t)n - t->ticks;
+    t->ticks = (int64_t)n;
+}
 
 /* Drops the translation of the code at pc. */
 void engine_drop_block(gaddr pc);

@@ -88,6 +88,7 @@ struct tblock {
     uint64_t guest_gs; /* gs base as the program set it */
     /* from here on: C only */
     struct thread *thread;
+    int64_t tick_limit; /* ticks so far = tick_limit - ticks */
     uint64_t epoch; /* last cache epoch this thread has seen at a safepoint */
     uint32_t kick;  /* a signal of ours is on its way to the thread: it must not enter a call before */
     uint16_t guest_gs_selector;
