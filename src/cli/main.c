@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 
-static const struct verb *const verbs[] = {&verb_run};
+static const struct verb *const verbs[] = {&verb_run, &verb_record, &verb_replay, &verb_info, &verb_ps, &verb_ls, &verb_dump};
 #define VERBS (sizeof verbs / sizeof *verbs)
 
 static void print_usage(FILE *to) {

@@ -5,6 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Length of the UTF-8 sequence at p, or 0: none that JSON may hold. */
+static int utf8_length(const unsigned char *p, size_t n) {
+    int k = p[0] < 0x80                   ? 1
+            : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+            : (p[0] & 0xf0) == 0xe0       ? 3
+            : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
+                                          : 0;
+    if (!k || (size_t)k > n) return 0;
+    for (int i = 1; i < k; i++)
+        if ((p[i] & 0xc0) != 0x80) return 0;
+    if (p[0] == 0xe0 && p[1] < 0xa0) return 0;  /* overlong */
+    if (p[0] == 0xed && p[1] >= 0xa0) return 0; /* surrogates */
+    if (p[0] == 0xf0 && p[1] < 0x90) return 0;
+    if (p[0] == 0xf4 && p[1] >= 0x90) return 0; /* beyond U+10FFFF */
+    return k;
+}
+
 /* ---- checking: each function returns where its value ends, or NULL ---- */
 
 static const char *skip_space(const char *p, const char *end) {
@@ -20,9 +37,11 @@ static int hex_digit(char c) {
 }
 
 static const char *check_string(const char *p, const char *end) {
-    for (p++; p < end; p++) {
+    int k;
+    for (p++; p < end; p += k) {
         if (*p == '"') return p + 1;
-        if ((unsigned char)*p < 0x20) return NULL;
+        k = utf8_length((const unsigned char *)p, (size_t)(end - p));
+        if (k == 0 || (unsigned char)*p < 0x20) return NULL;
         if (*p != '\\') continue;
         if (++p >= end) return NULL;
         if (*p == 'u') {
@@ -281,23 +300,6 @@ bool json_member_string(struct json object, const char *key, char *out, size_t c
 }
 
 /* ---- writing ---- */
-
-/* Length of the UTF-8 sequence at p, or 0: none that JSON may hold. */
-static int utf8_length(const unsigned char *p, size_t n) {
-    int k = p[0] < 0x80                   ? 1
-            : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
-            : (p[0] & 0xf0) == 0xe0       ? 3
-            : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
-                                          : 0;
-    if (!k || (size_t)k > n) return 0;
-    for (int i = 1; i < k; i++)
-        if ((p[i] & 0xc0) != 0x80) return 0;
-    if (p[0] == 0xe0 && p[1] < 0xa0) return 0;  /* overlong */
-    if (p[0] == 0xed && p[1] >= 0xa0) return 0; /* surrogates */
-    if (p[0] == 0xf0 && p[1] < 0x90) return 0;
-    if (p[0] == 0xf4 && p[1] >= 0x90) return 0; /* beyond U+10FFFF */
-    return k;
-}
 
 void json_write_string(FILE *to, const char *bytes, size_t n) {
     const unsigned char *p = (const unsigned char *)bytes, *end = p + n;

@@ -1,6 +1,7 @@
 /* Where recordings are, see place.h. */
 #include "log/place.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,11 +11,15 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 bool place_base(char *path, size_t cap, char *why) {
     const char *chosen = getenv("REPRISE_DIR"), *home = getenv("HOME");
+    char cwd[PATH_MAX];
     int n;
-    if (chosen && *chosen) {
+    if (chosen && *chosen && *chosen != '/' && getcwd(cwd, sizeof cwd)) {
+        n = snprintf(path, cap, "%s/%s", cwd, chosen);
+    } else if (chosen && *chosen) {
         n = snprintf(path, cap, "%s", chosen);
     } else if (home && *home) {
         n = snprintf(path, cap, "%s/.local/share/reprise", home);
@@ -28,7 +33,7 @@ bool place_base(char *path, size_t cap, char *why) {
 }
 
 static bool has_log(const char *dir) {
-    char path[PATH_MAX + 8];
+    char path[PATH_MAX + 512];
     struct stat st;
     snprintf(path, sizeof path, "%s/log", dir);
     return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
@@ -87,22 +92,101 @@ bool object_from_hex(const char *hex, struct object_name *name) {
     return true;
 }
 
-static bool object_at(char *path, size_t cap, const char *dir, const char *below, const char *hex) {
+void object_file(struct object_name name, char path[OBJECT_FILE]) {
+    char hex[OBJECT_HEX];
+    object_hex(name, hex);
+    snprintf(path, OBJECT_FILE, "%.2s/%s", hex, hex + 2);
+}
+
+bool place_object(const char *base, struct object_name name, char *path, size_t cap) {
+    char below[OBJECT_FILE];
     struct stat st;
-    int n = snprintf(path, cap, "%s/%s/%s", dir, below, hex);
+    object_file(name, below);
+    int n = snprintf(path, cap, "%s/store/%s", base, below);
     return n > 0 && (size_t)n < cap && lstat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-bool place_object(const char *dir, struct object_name name, char *path, size_t cap) {
-    char hex[OBJECT_HEX], base[PATH_MAX], why[WHY_MAX];
-    object_hex(name, hex);
-    if (object_at(path, cap, dir, "objects", hex) || object_at(path, cap, dir, "../store", hex)) return true;
-    return place_base(base, sizeof base, why) && object_at(path, cap, base, "store", hex);
+bool place_note(const char *base, const char *dir, char *why) {
+    char real[PATH_MAX], real_base[PATH_MAX], link[PATH_MAX + 64];
+    if (!realpath(dir, real) || !realpath(base, real_base)) {
+        snprintf(why, WHY_MAX, "%s: %s", dir, strerror(errno));
+        return false;
+    }
+    size_t n = strlen(real_base);
+    if (strncmp(real, real_base, n) == 0 && real[n] == '/' && !strchr(real + n + 1, '/')) return true;
+    snprintf(link, sizeof link, "%s/elsewhere", real_base);
+    if (mkdir(link, 0700) < 0 && errno != EEXIST) {
+        snprintf(why, WHY_MAX, "cannot make %s: %s", link, strerror(errno));
+        return false;
+    }
+    snprintf(link, sizeof link, "%s/elsewhere/%016lx", real_base, (unsigned long)XXH3_64bits(real, strlen(real)));
+    if (symlink(real, link) == 0 || errno == EEXIST) return true;
+    snprintf(why, WHY_MAX, "cannot note the recording in %s: %s", link, strerror(errno));
+    return false;
+}
+
+/* ---- all recordings ---- */
+
+static int by_path(const void *a, const void *b) {
+    const struct place_entry *x = a, *y = b;
+    return strcmp(x->path, y->path);
+}
+
+static bool add_entry(struct place_entry **list, size_t *n, const char *dir, const char *name, bool noted) {
+    char path[PATH_MAX + 256], target[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    if (noted && !realpath(path, target)) return true; /* gone */
+    if (!has_log(noted ? target : path)) return true;
+    struct place_entry *bigger = realloc(*list, (*n + 1) * sizeof *bigger);
+    if (!bigger) return false;
+    *list = bigger;
+    struct place_entry e = {.path = strdup(noted ? target : path), .note = noted ? strdup(path) : NULL};
+    if (!e.path) return false;
+    e.name = noted ? e.path : e.path + strlen(dir) + 1;
+    bigger[(*n)++] = e;
+    return true;
+}
+
+static bool list_dir(const char *dir, bool noted, struct place_entry **list, size_t *n) {
+    DIR *d = opendir(dir);
+    if (!d) return errno == ENOENT;
+    const struct dirent *e;
+    bool fine = true;
+    while (fine && (e = readdir(d))) {
+        if (e->d_name[0] == '.' || (!noted && strcmp(e->d_name, "latest") == 0)) continue;
+        fine = add_entry(list, n, dir, e->d_name, noted);
+    }
+    closedir(d);
+    return fine;
+}
+
+bool place_list(const char *base, struct place_entry **entries, size_t *n, char *why) {
+    char noted[PATH_MAX + 16];
+    *entries = NULL;
+    *n = 0;
+    snprintf(noted, sizeof noted, "%s/elsewhere", base);
+    if (!list_dir(base, false, entries, n) || !list_dir(noted, true, entries, n)) {
+        snprintf(why, WHY_MAX, "cannot read %s: %s", base, strerror(errno));
+        place_list_free(*entries, *n);
+        *entries = NULL;
+        return false;
+    }
+    if (*n) qsort(*entries, *n, sizeof **entries, by_path);
+    return true;
+}
+
+void place_list_free(struct place_entry *entries, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        free(entries[i].path);
+        free(entries[i].note);
+    }
+    free(entries);
 }
 
 int place_lock(const char *base, bool exclusive, bool wait, char *why) {
     char path[PATH_MAX + 8];
     snprintf(path, sizeof path, "%s/lock", base);
+    why[0] = '\0';
     int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
         snprintf(why, WHY_MAX, "cannot open %s: %s", path, strerror(errno));

@@ -335,13 +335,17 @@ bool recording_verify(struct recording *r) {
     return whole && r->cut == r->size;
 }
 
+bool recording_is_damaged(const struct recording *r) {
+    return r->cut < r->size && (r->fault != FRAME_SHORT || r->end_text);
+}
+
 void recording_cut_text(const struct recording *r, char *text, size_t cap) {
     text[0] = '\0';
-    if (r->cut < r->size)
+    if (recording_is_damaged(r))
         snprintf(text, cap, "damaged at byte %lu of %lu (%s): what comes before counts", r->cut, r->size,
                  frame_fault_text(r->fault));
     else if (!r->end_text && !r->under_way)
-        snprintf(text, cap, "cut off: the recording has no end, what was written before counts");
+        snprintf(text, cap, "cut off at byte %lu: it has no end, what was written before counts", r->cut);
 }
 
 /* ---- raw bytes of a stream ---- */

@@ -61,7 +61,9 @@ void recording_close(struct recording *);
 
 /* Checks every payload and that it decompresses; cuts the recording at the first one that is wrong. False: it was cut. */
 bool recording_verify(struct recording *);
-/* One line about `cut`, or "" when the recording is whole. */
+/* Whether something is wrong that a sudden death of the controller does not explain: that leaves a last frame too short. */
+bool recording_is_damaged(const struct recording *);
+/* One line about `cut`, or "" when the recording is whole or under way. */
 void recording_cut_text(const struct recording *, char *text, size_t cap);
 
 const struct stream_ref *recording_stream(const struct recording *, uint64_t number); /* NULL: none */

@@ -1,0 +1,41 @@
+/* Printing what comes out of a recording: nothing in it may reach a terminal as it is. */
+#ifndef REPRISE_CLI_PRINT_H
+#define REPRISE_CLI_PRINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "log/recording.h"
+
+/* Bytes, control characters and broken UTF-8 as \n, \x1b... */
+void print_text(FILE *, const char *bytes, size_t n);
+/* A word as a shell would read it. */
+void print_word(FILE *, const char *bytes, size_t n);
+/* Words with a terminator each, as in /proc/PID/cmdline. */
+void print_words(FILE *, const char *words, size_t n);
+/* Same, as a JSON array of strings. */
+void print_words_json(FILE *, const char *words, size_t n);
+
+/* The command of a header, as words; nothing if there is none. */
+void print_command(FILE *, const struct recording *);
+
+char *size_text(uint64_t bytes, char text[16]);     /* "12.3 MB" */
+char *date_text(uint64_t ns, char text[24]);        /* "2031-01-02 03:04:05", local time */
+char *duration_text(uint64_t ns, char text[24]);    /* "12.34 s" */
+const char *status_text(int status, char text[48]); /* of wait(): "exit 1", "killed by SIGSEGV" */
+
+/* Opens what an argument means (NULL: the latest). NULL: the user was told why. */
+struct recording *open_recording(const char *arg);
+/* Says on stderr if the recording is damaged or cut off. */
+void say_if_cut(const struct recording *);
+/* 0, or EXIT_OURS if stdout could not be written, which the user is told. */
+int printed(void);
+
+/* A number of an option. False: none, or too large. */
+bool parse_u64(const char *text, uint64_t *value);
+/* The same with K, M, G or T behind it. */
+bool parse_size(const char *text, uint64_t *value);
+
+#endif
