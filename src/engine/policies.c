@@ -6,7 +6,7 @@
 
 const struct policy policy_none = {.name = "none", .id = 0};
 
-static void ticks_report(struct tblock *t) { say("ticks: %lu", (uint64_t)(INT64_MAX - t->ticks)); }
+static void ticks_report(struct tblock *t) { say("ticks: %lu", (uint64_t)(t->tick_limit - t->ticks)); }
 
 const struct policy policy_ticks = {.name = "ticks", .id = 1, .ticks = true, .thread_end = ticks_report};
 
