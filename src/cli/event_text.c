@@ -25,6 +25,13 @@ static const char *insn_name(unsigned code) {
     return code < sizeof names / sizeof *names ? names[code] : "";
 }
 
+/* The last word of the struct. */
+static uint64_t mapped_flags(const struct ev_mapped *m) {
+    uint64_t flags;
+    memcpy(&flags, (const char *)(m + 1) - sizeof flags, sizeof flags);
+    return flags;
+}
+
 static void print_object(FILE *to, struct object_name name) {
     char hex[OBJECT_HEX];
     if (!name.lo && !name.hi) return;
@@ -135,7 +142,7 @@ void event_print(FILE *to, const struct event *e) {
     }
     case EV_MAPPED: {
         const struct ev_mapped *m = EVENT_PAYLOAD(e, ev_mapped);
-        fprintf(to, "shared %lu size %lu", m->shared, m->size);
+        fprintf(to, "size %lu flags %#lx", m->size, mapped_flags(m));
         print_object(to, m->object);
         break;
     }
@@ -185,15 +192,17 @@ static void json_syscall(FILE *to, const struct event *e) {
 }
 
 static void json_map(FILE *to, const struct ev_map *m) {
-    NUMBER(m, start), NUMBER(m, end), NUMBER(m, offset), NUMBER(m, prot), NUMBER(m, flags);
+    NUMBER(m, start), NUMBER(m, end), NUMBER(m, offset), NUMBER(m, prot);
+    fprintf(to, ", \"map_flags\": %u, \"file_size\": %lu", m->flags, m->size);
     json_object(to, m->object);
-    NUMBER(m, dev), NUMBER(m, ino), NUMBER(m, size), NUMBER(m, mtime_ns), NUMBER(m, ctime_ns);
+    NUMBER(m, dev), NUMBER(m, ino), NUMBER(m, mtime_ns), NUMBER(m, ctime_ns);
     json_text(to, "name", m->name, sizeof m->name);
 }
 
 static void json_mapped(FILE *to, const struct ev_mapped *m) {
     json_object(to, m->object);
-    NUMBER(m, dev), NUMBER(m, ino), NUMBER(m, size), NUMBER(m, mtime_ns), NUMBER(m, ctime_ns), NUMBER(m, shared);
+    fprintf(to, ", \"file_size\": %lu, \"mapped_flags\": %lu", m->size, mapped_flags(m));
+    NUMBER(m, dev), NUMBER(m, ino), NUMBER(m, mtime_ns), NUMBER(m, ctime_ns);
 }
 
 static void json_signal(FILE *to, const struct ev_signal *s) {

@@ -1,0 +1,342 @@
+#!/usr/bin/python3
+"""A second reader of recordings, written after docs/formats.md and not after the C sources.
+
+    tools/read_log.py DIR          checks everything that the document promises, prints a summary
+    tools/read_log.py --raw DIR    one JSON object for each frame, as `reprise dump --raw --json` prints them
+    tools/read_log.py --json DIR   one JSON object for each event: what `reprise dump --json` prints, as far as it is here
+    tools/read_log.py --pack FILE  checks a packed recording, prints what is in it
+
+Exit status: 0 whole, 1 damaged (what comes before the damage was printed), 2 cannot be used at all."""
+
+import ctypes, json, os, struct, sys
+
+FRAME_RAW_MAX, EVENT_MAX, VERSION = 4 << 20, 65536, 1
+HEAD = struct.Struct("<4sBBHQQIIQQ")
+HEADER, EVENTS, OBJECT, END = 1, 2, 3, 4
+PACK_HEADER, PACK_LOG, PACK_OBJECT, PACK_DATA, PACK_END = 16, 17, 18, 19, 20
+FRAME_NAMES = {HEADER: "HEADER", EVENTS: "EVENTS", OBJECT: "OBJECT", END: "END", PACK_HEADER: "PACK_HEADER",
+               PACK_LOG: "PACK_LOG", PACK_OBJECT: "PACK_OBJECT", PACK_DATA: "PACK_DATA", PACK_END: "PACK_END"}
+
+EVENT = struct.Struct("<BBHIIIQ")
+KINDS = {  # number: name, bytes of the struct behind the head
+    1: ("START", 712), 2: ("FORKED", 24), 3: ("MAP", 104), 4: ("MEMORY", 16), 5: ("SYSCALL", 72), 6: ("OUT", 16),
+    7: ("FORK", 16), 8: ("CLONE", 16), 9: ("EXEC", 16), 10: ("EXIT", 8), 11: ("END", 8), 12: ("SIGNAL", 152),
+    13: ("FAULT", 152), 14: ("PREEMPT", 0), 15: ("TURN", 0), 16: ("INSN", 40), 17: ("HASH", 16), 18: ("ACQUIRE", 32),
+    19: ("RELEASE", 32), 20: ("MAPPED", 64)}
+
+# ---- the two libraries ----
+
+class Hash128(ctypes.Structure):
+    _fields_ = [("lo", ctypes.c_uint64), ("hi", ctypes.c_uint64)]
+
+
+_xxhash, _zstd = ctypes.CDLL("libxxhash.so.0"), ctypes.CDLL("libzstd.so.1")
+_xxhash.XXH3_64bits.restype = ctypes.c_uint64
+_xxhash.XXH3_64bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+_xxhash.XXH3_128bits.restype = Hash128
+_xxhash.XXH3_128bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+_zstd.ZSTD_decompress.restype = _zstd.ZSTD_compress.restype = ctypes.c_size_t
+_zstd.ZSTD_decompress.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
+_zstd.ZSTD_compress.argtypes = _zstd.ZSTD_decompress.argtypes + [ctypes.c_int]
+
+
+def xxh3_64(data):
+    return _xxhash.XXH3_64bits(data, len(data))
+
+
+def xxh3_128(data):
+    h = _xxhash.XXH3_128bits(data, len(data))
+    return f"{h.hi:016x}{h.lo:016x}"
+
+
+def decompress(data, raw_len):
+    """None: not exactly raw_len bytes."""
+    room = ctypes.create_string_buffer(raw_len)
+    return room.raw if _zstd.ZSTD_decompress(room, raw_len, data, len(data)) == raw_len else None
+
+
+def compress(data, level=1):
+    """None: it does not get smaller."""
+    room = ctypes.create_string_buffer(len(data))
+    n = _zstd.ZSTD_compress(room, len(data), data, len(data), level)
+    return room.raw[:n] if n < len(data) else None
+
+
+# ---- frames ----
+
+class Damage(Exception):
+    pass
+
+
+class Frame:
+    def __init__(self, data, offset, kinds):
+        head = data[offset:offset + HEAD.size]
+        if len(head) < HEAD.size:
+            raise Damage("the file ends in the middle of a frame")
+        self.offset = offset
+        (magic, self.kind, self.compression, version, self.stream, self.position, self.raw_len, self.len,
+         self.payload_hash, self.head_hash) = HEAD.unpack(head)
+        if magic != b"RPF1":
+            raise Damage("no frame where one should start")
+        if xxh3_64(head[:-8]) != self.head_hash:
+            raise Damage("wrong checksum of a frame's head")
+        if version != VERSION:
+            raise Damage("another version of the log format")
+        if not self.in_range(kinds):
+            raise Damage("a field of a frame's head is out of range")
+        stored = data[offset + HEAD.size:offset + HEAD.size + self.len]
+        if len(stored) < self.len:
+            raise Damage("the file ends in the middle of a frame")
+        if xxh3_64(stored) != self.payload_hash:
+            raise Damage("wrong checksum of a frame's payload")
+        self.raw = stored if self.compression == 0 else decompress(stored, self.raw_len)
+        if self.raw is None:
+            raise Damage("a payload that does not decompress")
+        self.end = offset + HEAD.size + self.len
+
+    def in_range(self, kinds):
+        if self.kind not in kinds or not 0 < self.raw_len <= FRAME_RAW_MAX or not self.len:
+            return False
+        if not (self.compression == 0 and self.len == self.raw_len or self.compression == 1 and self.len < self.raw_len):
+            return False
+        if self.kind == EVENTS and self.raw_len % 8:
+            return False
+        if self.kind in (EVENTS, PACK_LOG, PACK_DATA):
+            return self.position + self.raw_len < 1 << 64
+        return self.stream == 0 and self.position == 0
+
+    def facts(self):
+        return {"offset": self.offset, "kind": FRAME_NAMES[self.kind], "stream": self.stream, "position": self.position,
+                "compression": "zstd" if self.compression else "none", "raw_len": self.raw_len, "len": self.len,
+                "payload_hash": f"{self.payload_hash:016x}", "head_hash": f"{self.head_hash:016x}"}
+
+
+def read_json(raw):
+    try:
+        value = json.loads(raw.decode("utf-8"))
+    except ValueError:
+        raise Damage("a payload that makes no sense")
+    if not isinstance(value, dict):
+        raise Damage("a payload that makes no sense")
+    return value
+
+
+def read_object(raw):
+    if len(raw) < 64:
+        raise Damage("a payload that makes no sense")
+    lo, hi, size, dev, ino, mtime, ctime, mode, path_len = struct.unpack_from("<7QII", raw)
+    path = raw[64:64 + path_len]
+    if len(path) < path_len or path_len > 65536 or b"\0" in path or not lo | hi:
+        raise Damage("a payload that makes no sense")
+    return {"name": f"{hi:016x}{lo:016x}", "size": size, "mode": mode, "path": path.decode("utf-8", "surrogateescape")}
+
+
+class Recording:
+    """The frames up to the first wrong one; `fault` says what is wrong with that."""
+
+    def __init__(self, data):
+        self.data, self.frames, self.fault, self.valid = data, [], "", 0
+        self.header = self.end = None
+        self.streams, self.objects = {}, []
+        try:
+            while self.valid < len(data):
+                frame = Frame(data, self.valid, (HEADER, EVENTS, OBJECT, END))
+                self.take(frame)
+                self.frames.append(frame)
+                self.valid = frame.end
+        except Damage as d:
+            self.fault = str(d)
+
+    def take(self, frame):
+        if (not self.frames) != (frame.kind == HEADER) or self.end is not None:
+            raise Damage("a frame that does not belong where it is")
+        if frame.kind == HEADER:
+            self.header = read_json(frame.raw)
+        elif frame.kind == END:
+            self.end = read_json(frame.raw)
+        elif frame.kind == OBJECT:
+            self.objects.append(read_object(frame.raw))
+        else:
+            have = self.streams.get(frame.stream, [])
+            if frame.position != sum(f.raw_len for f in have):
+                raise Damage("a frame that does not belong where it is")
+            self.streams.setdefault(frame.stream, have).append(frame)
+
+    def damaged(self):
+        return self.valid < len(self.data) and (
+            self.fault != "the file ends in the middle of a frame" or self.end is not None)
+
+
+# ---- events ----
+
+def events(recording, stream):
+    """(number, position, kind, flags, code, size, thread, regs, ticks, payload) of each event; Damage at the first bad one."""
+    number = 0
+    for frame in recording.streams[stream]:
+        at = 0
+        while at < frame.raw_len:
+            left = frame.raw_len - at
+            if left < EVENT.size:
+                raise Damage("no room for an event's head")
+            kind, flags, code, size, thread, regs, ticks = EVENT.unpack_from(frame.raw, at)
+            if size < EVENT.size or size % 8:
+                raise Damage("an event whose size is none")
+            if size > EVENT_MAX:
+                raise Damage("an event that is too large")
+            if size > left:
+                raise Damage("an event that goes on behind its frame")
+            if kind not in KINDS:
+                raise Damage("an event of unknown kind")
+            payload = frame.raw[at + EVENT.size:at + size]
+            if len(payload) < KINDS[kind][1]:
+                raise Damage("an event too small for its kind")
+            if kind in (4, 6) and struct.unpack_from("<QI", payload)[1] > len(payload) - 16:
+                raise Damage("an event with more bytes than it has room for")
+            yield number, frame.position + at, kind, flags, code, size, thread, regs, ticks, payload
+            number += 1
+            at += size
+
+
+def payload_facts(kind, payload, flags):
+    """The members that `reprise dump --json` prints as well; of START, MAP, MAPPED and SIGNAL some of them."""
+    p, name = payload, KINDS[kind][0]
+    if name == "START":
+        pid, ppid, maps, memory, pc, rsp = struct.unpack_from("<4I2Q", p)
+        return {"pid": pid, "ppid": ppid, "n_maps": maps, "n_memory": memory, "pc": pc, "rsp": rsp}
+    if name == "FORKED":
+        return dict(zip(("pid", "ppid", "parent", "parent_thread"), struct.unpack_from("<IIQI", p)))
+    if name == "MAP":
+        return dict(zip(("start", "end", "offset", "prot", "map_flags"), struct.unpack_from("<QQQII", p)))
+    if name in ("MEMORY", "OUT"):
+        addr, length = struct.unpack_from("<QI", p)
+        return {"addr": addr, "len": length, "bytes": p[16:16 + length].hex()}
+    if name == "SYSCALL":
+        ret, *args, outs, out_fd, out_seq = struct.unpack_from("<q6QIIQ", p)
+        return {"ret": ret, "args": args, "outs": outs, **({"out_fd": out_fd, "out_seq": out_seq} if flags & 8 else {})}
+    if name in ("FORK", "CLONE", "EXEC"):
+        return dict(zip(("child_stream", "child_thread"), struct.unpack_from("<QI", p)))
+    if name in ("EXIT", "END"):
+        return {"status": struct.unpack_from("<i", p)[0]}
+    if name in ("SIGNAL", "FAULT"):
+        return {"info": p[:128].hex(), **dict(zip(("err", "trapno", "cr2"), struct.unpack_from("<3Q", p, 128)))}
+    if name == "INSN":
+        rax, rbx, rcx, rdx, cf = struct.unpack_from("<5Q", p)
+        return {"insn_flags": cf, "rax": rax, "rbx": rbx, "rcx": rcx, "rdx": rdx}
+    if name == "HASH":
+        return dict(zip(("hash", "bytes"), struct.unpack_from("<QQ", p)))
+    if name in ("ACQUIRE", "RELEASE"):
+        return dict(zip(("object", "page", "version", "writable"), struct.unpack_from("<QQQI", p)))
+    if name == "MAPPED":
+        return dict(zip(("dev", "ino", "file_size", "mtime_ns", "ctime_ns", "mapped_flags"), struct.unpack_from("<6Q", p, 16)))
+    return {}
+
+
+def check_stream(recording, stream, show):
+    """Events of a stream counted by kind; raises Damage where the document's rules about their order are broken."""
+    counts, ended = {}, False
+    for number, position, kind, flags, code, size, thread, regs, ticks, payload in events(recording, stream):
+        name = KINDS[kind][0]
+        if (number == 0) != (name in ("START", "FORKED")):
+            raise Damage("a stream starts with START or FORKED, and has no second one")
+        if ended:
+            raise Damage("an event behind the end")
+        ended = name == "END"
+        counts[name] = counts.get(name, 0) + 1
+        if show:
+            print(json.dumps({"stream": stream, "event": number, "position": position, "kind": name, "flags": flags,
+                              "code": code, "size": size, "thread": thread, "regs": regs, "ticks": ticks,
+                              **payload_facts(kind, payload, flags)}))
+    return counts
+
+
+# ---- packed recordings ----
+
+def read_pack(data):
+    """The log's bytes and the objects' sizes by name. Everything is checked; raises Damage."""
+    at, log, objects, current, stage, header = 0, b"", {}, None, PACK_HEADER, None
+    while at < len(data):
+        frame = Frame(data, at, (PACK_HEADER, PACK_LOG, PACK_OBJECT, PACK_DATA, PACK_END))
+        at = frame.end
+        if frame.kind == PACK_HEADER and stage == PACK_HEADER:
+            header, stage = read_json(frame.raw), PACK_LOG
+        elif frame.kind == PACK_LOG and stage == PACK_LOG and frame.position == len(log):
+            log += frame.raw
+        elif frame.kind in (PACK_OBJECT, PACK_END) and stage in (PACK_LOG, PACK_OBJECT):
+            if current and (len(current[1]) != current[0]["size"] or xxh3_128(current[1]) != current[0]["name"]):
+                raise Damage("an object is not what its name says")
+            if current:
+                objects[current[0]["name"]] = len(current[1])
+            current, stage = None, PACK_OBJECT if frame.kind == PACK_OBJECT else PACK_END
+            if frame.kind == PACK_OBJECT:
+                current = (read_object(frame.raw), b"")
+        elif frame.kind == PACK_DATA and current and frame.position == len(current[1]):
+            current = (current[0], current[1] + frame.raw)
+        else:
+            raise Damage("a frame that does not belong where it is")
+    if stage != PACK_END:
+        raise Damage("the packed file has no end")
+    if header.get("log_size") != len(log):
+        raise Damage("the log's size is not what the header says")
+    return log, objects
+
+
+# ---- command ----
+
+def fail(text):
+    print(f"read_log: {text}", file=sys.stderr)
+    sys.exit(2)
+
+
+def summary(recording):
+    print(f"frames {len(recording.frames)}, streams {len(recording.streams)}, objects {len(recording.objects)}, "
+          f"valid {recording.valid} of {len(recording.data)} bytes")
+    print("header", json.dumps(recording.header))
+    print("end", json.dumps(recording.end))
+    if recording.fault:
+        print("fault", recording.fault)
+
+
+def main():
+    arguments = sys.argv[1:]
+    mode = arguments.pop(0) if arguments and arguments[0] in ("--raw", "--json", "--pack") else ""
+    if len(arguments) != 1 or arguments[0].startswith("-"):
+        fail("usage: tools/read_log.py [--raw|--json|--pack] DIR|FILE")
+    path = os.path.join(arguments[0], "log") if os.path.isdir(arguments[0]) else arguments[0]
+    try:
+        with open(path, "rb") as f:
+            data = f.read()
+    except OSError as e:
+        fail(e)
+    if mode == "--pack":
+        try:
+            data, objects = read_pack(data)
+        except Damage as d:
+            fail(d)
+        for name, size in objects.items():
+            print("object", name, size)
+        missing = {o["name"] for o in Recording(data).objects} - set(objects)
+        if missing:
+            fail(f"objects are missing: {' '.join(sorted(missing))}")
+    recording = Recording(data)
+    if recording.header is None:
+        fail(recording.fault or "empty")
+    bad = recording.damaged()
+    if mode == "--raw":
+        for frame in recording.frames:
+            print(json.dumps(frame.facts()))
+        print(json.dumps({"valid": recording.valid, "size": len(data), "fault": recording.fault}))
+    elif mode != "--json":
+        summary(recording)
+    for stream in sorted(recording.streams) if mode != "--raw" else []:
+        try:
+            counts = check_stream(recording, stream, mode == "--json")
+            if mode != "--json":
+                print(f"stream {stream}:", *(f"{k} {v}" for k, v in sorted(counts.items())))
+        except Damage as d:
+            print(f"read_log: stream {stream}: {d}", file=sys.stderr)
+            bad = True
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
