@@ -1,0 +1,41 @@
+/* The controller's side of the channel: making it, its futexes, processes that use it. */
+#ifndef REPRISE_CHANNEL_HOST_H
+#define REPRISE_CHANNEL_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "log/channel.h"
+
+/* Makes the shared memory; its descriptor is close-on-exec. NULL: the user was told why. */
+struct channel *channel_make(int *fd, uint32_t flags);
+
+static inline struct ring *channel_ring(struct channel *c, uint32_t i) {
+    return (struct ring *)((uint8_t *)c + channel_ring_offset(i));
+}
+static inline uint8_t *ring_data(struct ring *r) { return (uint8_t *)r + sizeof *r; }
+
+#define CHANNEL_GET(field) __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
+#define CHANNEL_SET(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELEASE)
+
+void futex_wake_all(uint32_t *futex);
+/* Until it is woken, or is not `seen` any more, or `ms` have passed. */
+void futex_wait_ms(uint32_t *futex, uint32_t seen, unsigned ms);
+/* Counts up and wakes. Safe in a signal handler. */
+void futex_ring(uint32_t *futex);
+
+/* The ring starts anew: empty, nobody's. `state` is set last. */
+void ring_reset(struct ring *, uint64_t stream, enum ring_state state);
+
+/* Monotonic clock. */
+uint64_t now_ms(void);
+
+/* The resource limits that the controller itself raises; the program gets them back. */
+void limits_raise(void);
+void limits_restore(void);
+
+/* Duplicates fd to where programs hardly look, to be inherited: above their limit if that can be. Between the two calls above.
+ * -1: cannot be. */
+int inherit_high(int fd);
+
+#endif

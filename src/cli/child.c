@@ -1,0 +1,163 @@
+/* The first process of the program. */
+#include "cli/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/channel_host.h"
+#include "cli/cli.h"
+
+static sigset_t mask_before;
+
+void child_fill_gaps(void) {
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) < 0) return;
+}
+
+bool child_start(struct child *c, int (*become)(void *), void *arg) {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &mask_before);
+    *c = (struct child){.pid = fork()};
+    if (c->pid == 0) {
+        sigprocmask(SIG_SETMASK, &mask_before, NULL);
+        _exit(become(arg));
+    }
+    return c->pid > 0;
+}
+
+/* ---- signals ---- */
+
+static uint32_t *the_bell;
+static uint64_t to_hand_on; /* bit signo */
+static pid_t handed_to;
+
+/* A signal from the terminal goes to the whole group, the program has got it already; so it has, most likely, if it sent the
+ * signal itself. One from somebody else is meant for the program but found us. */
+static void on_signal(int sig, siginfo_t *info, void *context) {
+    if (sig != SIGCHLD && info->si_code <= 0 && info->si_pid != handed_to)
+        __atomic_or_fetch(&to_hand_on, 1ull << sig, __ATOMIC_SEQ_CST);
+    futex_ring(the_bell);
+}
+
+static const int handed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM, SIGIO, SIGPWR, SIGWINCH};
+static const int left_alone[] = {SIGPIPE, SIGXFSZ, SIGTTOU, SIGTTIN, SIGTSTP};
+
+static void set_handlers(void) {
+    struct sigaction sa = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+    sigfillset(&sa.sa_mask);
+    sigaction(SIGCHLD, &sa, NULL);
+    for (unsigned i = 0; i < sizeof handed_on / sizeof *handed_on; i++) sigaction(handed_on[i], &sa, NULL);
+    for (unsigned i = 0; i < sizeof left_alone / sizeof *left_alone; i++) signal(left_alone[i], SIG_IGN);
+}
+
+static void close_inherited(const int *own, int n) {
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null >= 0) {
+        dup2(null, 0);
+        dup2(null, 1);
+        if (null > 2) close(null);
+    }
+    for (int from = 3;;) { /* up to the lowest of ours that is not below `from` */
+        int next = -1;
+        for (int i = 0; i < n; i++)
+            if (own[i] >= from && (next < 0 || own[i] < next)) next = own[i];
+        if (next < 0) {
+            close_range((unsigned)from, ~0u, 0);
+            return;
+        }
+        if (next > from) close_range((unsigned)from, (unsigned)next - 1, 0);
+        from = next + 1;
+    }
+}
+
+void child_watch(struct child *c, uint32_t *bell, const int *own, int n) {
+    sigset_t none;
+    the_bell = bell;
+    handed_to = c->pid;
+    set_handlers();
+    close_inherited(own, n);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* ---- job control ---- */
+
+static char state_of(pid_t pid) {
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 'X';
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n < 0 ? 0 : n] = '\0';
+    const char *after_name = strrchr(text, ')');
+    return after_name && after_name[1] ? after_name[2] : 'X';
+}
+
+static bool has_terminal(void) {
+    int tty = open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    if (tty >= 0) close(tty);
+    return tty >= 0;
+}
+
+/* Continues the controller when somebody continues the program alone. */
+static pid_t start_waker(pid_t program) {
+    pid_t controller = getpid(), waker = fork();
+    if (waker) return waker;
+    setpgid(0, 0);
+    while (state_of(program) == 'T' && getppid() == controller) poll(NULL, 0, 20);
+    kill(controller, SIGCONT);
+    _exit(0);
+}
+
+/* The shell waits for us, so we stop when the program stops; whoever continues us means the program. */
+static void stop_too(struct child *c) {
+    if (!has_terminal()) return;
+    pid_t waker = start_waker(c->pid);
+    if (waker < 0) return;
+    kill(getpid(), SIGSTOP);
+    kill(waker, SIGKILL);
+    waitpid(waker, NULL, 0);
+    if (state_of(c->pid) == 'T') kill(c->pid, SIGCONT);
+}
+
+void child_look(struct child *c) {
+    uint64_t sigs = __atomic_exchange_n(&to_hand_on, 0, __ATOMIC_SEQ_CST);
+    if (c->ended) return;
+    for (int sig = 1; sigs >> sig; sig++)
+        if (sigs >> sig & 1) kill(c->pid, sig);
+    int status;
+    while (waitpid(c->pid, &status, WNOHANG | WUNTRACED) == c->pid) {
+        if (WIFSTOPPED(status)) {
+            stop_too(c);
+            continue;
+        }
+        c->ended = true;
+        c->status = status;
+        return;
+    }
+}
+
+_Noreturn void exit_like(int status) {
+    if (WIFSIGNALED(status)) {
+        const int sig = WTERMSIG(status);
+        sigset_t only;
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        signal(sig, SIG_DFL);
+        sigemptyset(&only);
+        sigaddset(&only, sig);
+        sigprocmask(SIG_UNBLOCK, &only, NULL);
+        raise(sig);
+        _exit(128 + sig);
+    }
+    exit(WEXITSTATUS(status));
+}

@@ -1,0 +1,57 @@
+/* Drain: takes events out of the rings and makes frames of them.
+ * Invariant: what leaves a ring is whole events of sane size; a stream's frames follow each other without a gap. */
+#ifndef REPRISE_DRAIN_H
+#define REPRISE_DRAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/file_keeper.h"
+#include "cli/log_writer.h"
+#include "log/channel.h"
+
+/* A ring in use, and the stream that comes through it. */
+struct intake {
+    bool active;
+    bool damaged; /* nonsense was in the ring: what comes is thrown away */
+    uint64_t stream;
+    uint64_t tail;     /* ours: the one in the ring is for the writer */
+    uint64_t position; /* of buf[0] in the stream */
+    uint8_t *buf;
+    size_t len, cap;
+    uint64_t since; /* when buf[0] came, ms */
+    uint32_t pid;   /* as seen last */
+    int pidfd;      /* of that process, or -1 */
+    uint64_t nobody_since;
+};
+
+struct drain {
+    struct channel *channel;
+    struct log_writer *writer;
+    struct file_keeper *keeper;
+    struct intake rings[CHANNEL_RINGS];
+    uint32_t top; /* rings below are looked at each time, the others now and then */
+    uint32_t n_active;
+    uint64_t streams;     /* that had events so far */
+    uint8_t *seen;        /* bit per stream number: each comes once */
+    size_t seen_size;     /* bytes */
+    uint64_t last_full;   /* ms: when all rings were looked at */
+    uint64_t last_deaths; /* ms: when processes were last looked at */
+    bool discard;         /* recording has stopped: rings are emptied, nothing is kept */
+};
+
+void drain_open(struct drain *, struct channel *, struct log_writer *, struct file_keeper *);
+
+/* Looks at the rings once. True: something was there. */
+bool drain_look(struct drain *);
+
+/* Writes everything that was taken out so far, whatever its age. */
+void drain_flush(struct drain *);
+
+/* Tells runtimes that nobody takes events any more, and wakes those who wait. */
+void drain_stop(struct drain *);
+
+/* Processes that use a ring and live, without `except`. */
+unsigned drain_count_alive(struct drain *, uint32_t except);
+
+#endif

@@ -1,0 +1,132 @@
+/* Log writer: see log_writer.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "cli/log_writer.h"
+
+#define QUEUE_BYTES (16u << 20)
+#define LEVEL 1
+
+struct writer_job {
+    struct writer_job *next;
+    enum frame_kind kind;
+    uint64_t stream, position;
+    void *raw;
+    size_t len;
+};
+
+static void set_trouble(struct log_writer *w, enum writer_trouble t) {
+    __atomic_store_n(&w->trouble, t, __ATOMIC_RELEASE);
+}
+
+/* One frame with one write. What was written of a frame that did not fit is taken back. */
+static bool append(struct log_writer *w, const void *frame, size_t len) {
+    size_t done = 0;
+    while (done < len) {
+        ssize_t n = write(w->fd, (const char *)frame + done, len - done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            w->error = n < 0 ? errno : EIO;
+            if (done && ftruncate(w->fd, (off_t)w->stored) < 0) w->error = EIO; /* a torn frame: nothing may follow */
+            set_trouble(w, WRITER_FAILED);
+            return false;
+        }
+        done += (size_t)n;
+    }
+    __atomic_add_fetch(&w->stored, len, __ATOMIC_RELAXED);
+    return true;
+}
+
+static void write_job(struct log_writer *w, const struct writer_job *j) {
+    if (w->trouble) return;
+    if (w->stored >= w->limit) {
+        set_trouble(w, WRITER_LIMIT);
+        return;
+    }
+    size_t n = frame_encode(w->zstd, LEVEL, j->kind, j->stream, j->position, j->raw, j->len, w->frame);
+    if (n && append(w, w->frame, n) && j->kind == FRAME_EVENTS) __atomic_add_fetch(&w->raw, j->len, __ATOMIC_RELAXED);
+}
+
+static void *writer_main(void *arg) {
+    struct log_writer *w = arg;
+    pthread_mutex_lock(&w->lock);
+    for (;;) {
+        while (!w->first && !w->ending) pthread_cond_wait(&w->work, &w->lock);
+        struct writer_job *j = w->first;
+        if (!j) break;
+        w->first = j->next;
+        if (!w->first) w->last = &w->first;
+        pthread_mutex_unlock(&w->lock);
+        write_job(w, j);
+        size_t len = j->len;
+        free(j->raw);
+        free(j);
+        pthread_mutex_lock(&w->lock);
+        w->queued -= len;
+    }
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+bool writer_open(struct log_writer *w, int fd, uint64_t limit, const char *header, size_t header_len) {
+    *w = (struct log_writer){.fd = fd, .limit = limit, .last = NULL};
+    w->frame = malloc(frame_room(FRAME_RAW_MAX)); /* untouched memory costs nothing */
+    if (!w->frame) return false;
+    size_t n = frame_encode(NULL, 0, FRAME_HEADER, 0, 0, header, header_len, w->frame);
+    if (n == 0) {
+        errno = E2BIG;
+        return false;
+    }
+    if (append(w, w->frame, n)) return true;
+    errno = w->error;
+    return false;
+}
+
+bool writer_start(struct log_writer *w) {
+    w->last = &w->first;
+    w->zstd = ZSTD_createCCtx();
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->work, NULL);
+    errno = ENOMEM;
+    return w->zstd && (errno = pthread_create(&w->thread, NULL, writer_main, w)) == 0;
+}
+
+bool writer_has_room(struct log_writer *w) {
+    pthread_mutex_lock(&w->lock);
+    bool room = w->queued < QUEUE_BYTES;
+    pthread_mutex_unlock(&w->lock);
+    return room;
+}
+
+void writer_put(struct log_writer *w, enum frame_kind kind, uint64_t stream, uint64_t position, void *raw, size_t len) {
+    struct writer_job *j = malloc(sizeof *j);
+    if (!j) {
+        w->error = ENOMEM;
+        set_trouble(w, WRITER_FAILED);
+        free(raw);
+        return;
+    }
+    *j = (struct writer_job){.kind = kind, .stream = stream, .position = position, .raw = raw, .len = len};
+    pthread_mutex_lock(&w->lock);
+    *w->last = j;
+    w->last = &j->next;
+    w->queued += len;
+    pthread_cond_signal(&w->work);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void writer_finish(struct log_writer *w) {
+    pthread_mutex_lock(&w->lock);
+    w->ending = true;
+    pthread_cond_signal(&w->work);
+    pthread_mutex_unlock(&w->lock);
+    pthread_join(w->thread, NULL);
+}
+
+void writer_end(struct log_writer *w, const char *text, size_t len) {
+    if (w->trouble == WRITER_FAILED && w->error != ENOSPC) return;
+    size_t n = frame_encode(NULL, 0, FRAME_END, 0, 0, text, len, w->frame);
+    if (n) append(w, w->frame, n);
+}

@@ -1,0 +1,380 @@
+/* reprise replay: repeats a recording. So far without a debugger (-a). */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/channel_host.h"
+#include "cli/child.h"
+#include "cli/cli.h"
+#include "cli/cpu.h"
+#include "cli/feed.h"
+#include "cli/print.h"
+#include "cli/start_runtime.h"
+#include "log/place.h"
+
+static const char replay_usage[] =
+    "usage: reprise replay -a [OPTIONS] [DIR|NAME]\n"
+    "\n"
+    "Repeats a recording (default: the latest) exactly, from the recording alone: no file, process or network "
+    "connection of\n"
+    "the recorded program is needed or touched.\n"
+    "\n"
+    "  -a, --autopilot  without a debugger: repeats what the program wrote to stdout and stderr and ends as it did\n"
+    "                   (so far the only way)\n"
+    "  --verify         also compare the hashes of memory that `record --check` took\n"
+    "  --no-cache       neither use translations kept from earlier runs nor keep any\n"
+    "  --help           this text\n"
+    "\n"
+    "Exit status: the recorded program's; 125 if the replay went another way than the recording, which is said.\n";
+
+#define LOOK_LEAST 1 /* ms between looks at the rings */
+#define LOOK_MOST 10
+#define PROGRESS_AFTER 2000 /* ms */
+#define PROGRESS_EVERY 250
+
+struct order {
+    const char *name;
+    bool autopilot, debugger, verify, cache;
+    struct options debug;
+};
+
+struct session {
+    const struct order *order;
+    struct recording *recording;
+    struct options options;
+    char path[PATH_MAX];
+    int argc;
+    char **argv;
+    int channel_fd;
+    struct channel *channel;
+    struct feed feed;
+    pid_t first; /* the first process */
+    bool has_status;
+    int status;     /* of the first process, as recorded */
+    int first_left; /* how the replaying process itself ended */
+    bool failed;
+    uint64_t total, began, shown; /* progress: bytes, ms */
+    bool is_shown;
+};
+
+/* ---- options ---- */
+
+static int parse(struct order *o, int argc, char **argv) {
+    static const char *const with_value[] = {"-g", "-s", "-p", "-x"};
+    static const char *const alone[] = {"-e", "--goto-end", "-q"};
+    bool names = false;
+    for (int i = 1; i < argc; i++) {
+        const char *a = argv[i];
+        bool known = false;
+        if (names || a[0] != '-') {
+            if (o->name) return usage_error(&verb_replay, "one recording at a time");
+            o->name = a;
+            continue;
+        }
+        for (size_t k = 0; k < sizeof alone / sizeof *alone; k++) known |= strcmp(a, alone[k]) == 0;
+        for (size_t k = 0; k < sizeof with_value / sizeof *with_value; k++)
+            if (strcmp(a, with_value[k]) == 0) {
+                if (++i >= argc) return usage_error(&verb_replay, "%s needs a value", a);
+                known = true;
+            }
+        if (known) {
+            o->debugger = true;
+        } else if (strcmp(a, "--") == 0) {
+            names = true;
+        } else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
+            fputs(replay_usage, stdout);
+            return fflush(stdout) == 0 ? 0 : EXIT_OURS;
+        } else if (strcmp(a, "-a") == 0 || strcmp(a, "--autopilot") == 0) {
+            o->autopilot = true;
+        } else if (strcmp(a, "--verify") == 0) {
+            o->verify = true;
+        } else if (strcmp(a, "--no-cache") == 0) {
+            o->cache = false;
+        } else if (strcmp(a, "--debug") == 0) {
+            if (i + 1 >= argc || !is_key_value(argv[i + 1]))
+                return usage_error(&verb_replay, "--debug needs KEY=VALUE");
+            if (!add_option(&o->debug, argv[++i])) return usage_error(&verb_replay, "--debug: too long");
+        } else {
+            return usage_error(&verb_replay, "unknown option '%s'", a);
+        }
+    }
+    if (o->autopilot && !o->debugger) return -1;
+    complain("there is no debugger yet; `reprise replay -a` repeats the recording without one");
+    return EXIT_OURS;
+}
+
+/* ---- before the start ---- */
+
+/* Which of the recording's files `store` lacks: NULL for none. */
+static const struct object_ref *first_missing(const struct recording *r, const char *store) {
+    char base[PATH_MAX + 16], path[PATH_MAX + 64];
+    snprintf(base, sizeof base, "%.*s", PATH_MAX, store);
+    char *slash = strrchr(base, '/'); /* place_object() wants BASE, which has the store below it */
+    if (!slash) return r->n_objects ? r->objects : NULL;
+    *slash = '\0';
+    for (size_t i = 0; i < r->n_objects; i++)
+        if (!place_object(base, r->objects[i].object.name, path, sizeof path)) return &r->objects[i];
+    return NULL;
+}
+
+/* The store that has all the files: BASE's, the one beside the recording, the one it was recorded with. */
+static bool find_store(const struct recording *r, char *store, size_t cap) {
+    char places[3][PATH_MAX + 16], base[PATH_MAX], why[WHY_MAX];
+    int n = 0;
+    if (place_base(base, sizeof base, why)) snprintf(places[n++], sizeof *places, "%s/store", base);
+    if (r->dir) snprintf(places[n++], sizeof *places, "%s/../store", r->dir);
+    if (json_member_string(r->header, "store", base, sizeof base) && base[0] == '/')
+        snprintf(places[n++], sizeof *places, "%s", base);
+    const struct object_ref *missing = NULL;
+    for (int i = 0; i < n; i++) {
+        const struct object_ref *m = first_missing(r, places[i]);
+        if (!m && !strchr(places[i], ',') && strlen(places[i]) < cap) {
+            strcpy(store, places[i]);
+            return true;
+        }
+        if (m && !missing) missing = m;
+    }
+    if (missing)
+        complain("a file that the recording needs is not in %s any more: what was %s", places[0], missing->path);
+    else
+        complain("the files that the recording needs are in a directory whose name has a comma: it must be renamed");
+    return false;
+}
+
+static bool check_cpu(const struct recording *r) {
+    struct json cpu, flags, word;
+    struct cpu here;
+    char wanted[4096] = "", missing[1024], name[64], vendor[64] = "";
+    if (!json_member(r->header, "cpu", &cpu)) return true;
+    cpu_read(&here, CPU_ALL);
+    if (json_member(cpu, "flags", &flags))
+        for (word = json_first(flags); json_is(word); word = json_next(word)) {
+            size_t len = strlen(wanted);
+            if (json_string(word, name, sizeof name) > 0)
+                snprintf(wanted + len, sizeof wanted - len, "%s%s", len ? " " : "", name);
+        }
+    if (!cpu_has_all(here.flags, wanted, missing, sizeof missing)) {
+        complain("this processor lacks what the recorded one had: %s (record with --cpu v2 or v3 to avoid that)",
+                 missing);
+        return false;
+    }
+    json_member_string(cpu, "vendor", vendor, sizeof vendor);
+    if (vendor[0] && strcmp(vendor, here.vendor) != 0)
+        complain("warning: recorded on a processor of %s: some floating-point results may differ here", vendor);
+    return true;
+}
+
+static bool read_command(struct session *s) {
+    struct json command, word;
+    size_t n = 0;
+    if (!json_member(s->recording->header, "command", &command)) goto bad;
+    for (word = json_first(command); json_is(word); word = json_next(word)) n++;
+    s->argv = calloc(n + 1, sizeof *s->argv);
+    if (!n || !s->argv) goto bad;
+    for (word = json_first(command); json_is(word); word = json_next(word)) {
+        long len = json_string(word, NULL, 0);
+        char *text = len < 0 ? NULL : malloc((size_t)len + 1);
+        if (!text) goto bad;
+        json_string(word, text, (size_t)len + 1);
+        s->argv[s->argc++] = text;
+    }
+    if (!json_member_string(s->recording->header, "path", s->path, sizeof s->path)) goto bad;
+    return true;
+bad:
+    complain("the recording does not say which command it is of");
+    return false;
+}
+
+static bool prepare(struct session *s) {
+    const struct order *o = s->order;
+    char store[PATH_MAX], seed_text[32] = "";
+    s->recording = open_recording(o->name);
+    if (!s->recording) return false;
+    if (recording_is_damaged(s->recording)) say_if_cut(s->recording);
+    if (!read_command(s) || !check_cpu(s->recording) || !find_store(s->recording, store, sizeof store)) return false;
+    json_member_string(s->recording->header, "seed", seed_text, sizeof seed_text);
+    unsigned long seed = strtoul(seed_text, NULL, 16);
+    add_cache_options(&s->options, o->cache, &seed);
+    add_optionf(&s->options, "store=%s", store);
+    if (o->verify) add_option(&s->options, "verify=1");
+    if (o->debug.len && !add_option(&s->options, o->debug.text)) {
+        complain("--debug: too long");
+        return false;
+    }
+    for (size_t i = 0; i < s->recording->n_streams; i++) s->total += s->recording->streams[i].raw_len;
+    limits_raise();
+    s->channel = channel_make(&s->channel_fd, 0);
+    if (!s->channel) return false;
+    feed_open(&s->feed, s->channel, s->recording);
+    return true;
+}
+
+/* In the child. */
+static int become_runtime(void *arg) {
+    struct session *s = arg;
+    int channel = inherit_high(s->channel_fd);
+    limits_restore();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (channel < 0) {
+        complain("cannot hand a descriptor to the runtime: %s", strerror(errno));
+        return EXIT_OURS;
+    }
+    add_optionf(&s->options, "mode=replay,chanfd=%d,stream=0", channel);
+    return start_runtime(s->path, &s->options, s->argc, s->argv);
+}
+
+/* ---- progress ---- */
+
+static void hide_progress(struct session *s) {
+    if (s->is_shown) fputs("\r\033[K", stderr);
+    s->is_shown = false;
+}
+
+static void show_progress(struct session *s) {
+    uint64_t now = now_ms();
+    if (now - s->began < PROGRESS_AFTER || now - s->shown < PROGRESS_EVERY || !s->total || !isatty(2)) return;
+    s->shown = now;
+    s->is_shown = true;
+    fprintf(stderr, "\r\033[Kreprise: replaying, %.0f %%", 100.0 * (double)feed_taken(&s->feed) / (double)s->total);
+}
+
+/* ---- while it goes on ---- */
+
+static uint32_t *the_bell;
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int sig) {
+    if (sig != SIGCHLD) interrupted = sig;
+    futex_ring(the_bell);
+}
+
+static void set_handlers(uint32_t *bell) {
+    static const int fatal[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    struct sigaction sa = {.sa_handler = on_signal};
+    the_bell = bell;
+    sigfillset(&sa.sa_mask);
+    sigaction(SIGCHLD, &sa, NULL);
+    for (unsigned i = 0; i < sizeof fatal / sizeof *fatal; i++) {
+        struct sigaction before;
+        sigaction(fatal[i], NULL, &before);
+        if (before.sa_handler != SIG_IGN) sigaction(fatal[i], &sa, NULL);
+    }
+    signal(SIGPIPE, SIG_IGN);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void on_ended(void *arg, uint32_t pid, enum ring_ended how, int status) {
+    struct session *s = arg;
+    if (how == RING_ENDED_DIVERGED || how == RING_NOT_ENDED) s->failed = true;
+    if (how == RING_ENDED_PROCESS && (pid_t)pid == s->first) {
+        s->has_status = true;
+        s->status = status;
+    }
+}
+
+/* Waits for those that have ended. False: nobody is left. */
+static bool reap(struct session *s) {
+    for (int status;;) {
+        pid_t pid = waitpid(-1, &status, WNOHANG);
+        if (pid == 0) return true;
+        if (pid < 0) return errno != ECHILD;
+        if (pid == s->first) s->first_left = status;
+        if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_OURS) s->failed = true;
+        if (WIFSIGNALED(status) && !interrupted) {
+            if (!s->failed) complain("a replaying process was killed by signal %d", WTERMSIG(status));
+            s->failed = true;
+        }
+    }
+}
+
+/* Ends the processes that we know of: those that use a ring, and the first one. New ones may come up meanwhile. */
+static void end_all(struct session *s) {
+    kill(s->first, SIGKILL);
+    for (uint64_t until = now_ms() + 2000; now_ms() < until;) {
+        s->feed.last_full = 0;
+        feed_look(&s->feed);
+        for (uint32_t i = 0; i < CHANNEL_RINGS; i++)
+            if (s->feed.rings[i].active && s->feed.rings[i].pid > 1 && s->feed.rings[i].pid <= 0x7fffffff)
+                kill((pid_t)s->feed.rings[i].pid, SIGKILL);
+        bool was_failed = s->failed;
+        s->failed = true; /* the deaths to come need no words */
+        bool left = reap(s);
+        s->failed = was_failed;
+        if (!left) return;
+        usleep(1000);
+    }
+}
+
+static void watch(struct session *s) {
+    unsigned pause = LOOK_LEAST;
+    s->began = now_ms();
+    for (;;) {
+        uint32_t seen = CHANNEL_GET(s->channel->doorbell);
+        __atomic_add_fetch(&s->channel->heartbeat, 1, __ATOMIC_RELEASE);
+        bool left = reap(s), busy = feed_look(&s->feed);
+        if (!left || s->failed || interrupted) return;
+        show_progress(s);
+        pause = busy ? LOOK_LEAST : pause * 2 < LOOK_MOST ? pause * 2 : LOOK_MOST;
+        futex_wait_ms(&s->channel->doorbell, seen, pause);
+    }
+}
+
+/* ---- the end ---- */
+
+/* How the recorded program ended, if its stream does not tell. */
+static bool status_of_recording(const struct recording *r, int *status) {
+    char reason[32] = "";
+    int64_t v;
+    if (!json_is(r->end) || !json_member_i64(r->end, "status", &v)) return false;
+    json_member_string(r->end, "reason", reason, sizeof reason);
+    *status = (int)v;
+    return strcmp(reason, "end") == 0;
+}
+
+static int conclude(struct session *s) {
+    hide_progress(s);
+    if (interrupted) exit_like(interrupted);
+    if (s->failed) return EXIT_OURS;
+    if (!s->has_status && !status_of_recording(s->recording, &s->status)) {
+        complain("the recording stops here: the program went on%s", json_is(s->recording->end) ? " unrecorded" : "");
+        return EXIT_OURS;
+    }
+    exit_like(s->status);
+}
+
+static int replay_main(int argc, char **argv) {
+    static struct order order = {.cache = true};
+    static struct session session;
+    struct session *s = &session;
+    s->order = &order;
+    child_fill_gaps();
+    int status = parse(&order, argc, argv);
+    if (status >= 0) return status;
+    if (!prepare(s)) return EXIT_OURS;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    struct child first;
+    if (!child_start(&first, become_runtime, s)) {
+        complain("cannot start a process: %s", strerror(errno));
+        return EXIT_OURS;
+    }
+    s->first = first.pid;
+    s->feed.ended = on_ended;
+    s->feed.arg = s;
+    set_handlers(&s->channel->doorbell);
+    close(s->channel_fd);
+    watch(s);
+    if (s->failed || interrupted) end_all(s);
+    s->feed.last_full = 0;
+    feed_look(&s->feed); /* last words */
+    return conclude(s);
+}
+
+const struct verb verb_replay = {"replay", "repeat a recording", replay_usage, replay_main};
