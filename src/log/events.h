@@ -93,10 +93,13 @@ struct ev_map {
     char name[16];
 };
 
+#define MAPPED_UNSURE 1        /* the file may have changed without a trace in its identity */
+#define MAP_UNSURE 0x80000000u /* the same in ev_map.prot */
+
 struct ev_mapped {
     struct object_name object;
     uint64_t dev, ino, size, mtime_ns, ctime_ns;
-    uint64_t shared; /* number of the shared object in the sphere, or 0: private memory */
+    uint64_t flags; /* MAPPED_* */
 };
 
 struct ev_memory {

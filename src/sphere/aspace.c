@@ -12,6 +12,7 @@
 #include "inproc/sys.h"
 #include "sphere/code_files.h"
 #include "sphere/code_watch.h"
+#include "sphere/mode.h"
 #include "sphere/thread.h"
 
 #define MAX_MAPPINGS 1000000
@@ -263,6 +264,7 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
     struct file_id id = {0};
     bool anonymous = flags & MAP_ANONYMOUS;
     bool file = !anonymous && identify(fd, &id);
+    if (file && the_mode->keep_file) the_mode->keep_file(fd, &id);
     lock_take(&cache_lock);
     bool fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
     gaddr at = addr;
@@ -294,6 +296,21 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
     }
     lock_drop(&cache_lock);
     return got;
+}
+
+long aspace_restore(const struct mapping *m, int fd) {
+    if (m->start >= m->end || (m->start | m->end | m->offset) & ~PAGE_MASK || m->end > LAYOUT_GUEST_END) return -EINVAL;
+    lock_take(&cache_lock);
+    long got = -ENOMEM;
+    if (!aspace_is_runtime(m->start, m->end - m->start)) {
+        code_watch_forget(m->start, m->end);
+        int kept = MAP_TYPE | MAP_NORESERVE | MAP_GROWSDOWN, flags = ((int)m->flags & kept) | MAP_FIXED;
+        got = SYS(mmap, m->start, m->end - m->start, aspace_host_prot((int)m->prot),
+                  flags | (fd < 0 ? MAP_ANONYMOUS : 0), fd, fd < 0 ? 0 : m->offset);
+    }
+    if (!sys_failed(got)) list_add(m);
+    lock_drop(&cache_lock);
+    return sys_failed(got) ? got : 0;
 }
 
 long aspace_munmap(gaddr addr, size_t len) {
@@ -474,6 +491,11 @@ bool aspace_find(gaddr addr, struct mapping *out) {
     if (m) *out = *m;
     lock_drop(&cache_lock);
     return m != NULL;
+}
+
+size_t aspace_length(gaddr addr) {
+    struct mapping m;
+    return aspace_find(addr, &m) && m.start == addr ? m.end - m.start : 0;
 }
 
 bool aspace_nth(size_t i, struct mapping *out) {

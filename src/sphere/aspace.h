@@ -34,6 +34,9 @@ long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr n
 long aspace_shmat(int id, gaddr addr, int flags);
 long aspace_shmdt(gaddr addr);
 
+/* Maps what a recording says was mapped: m as it was in the list, contents from fd (-1: anonymous). 0 or -errno. */
+long aspace_restore(const struct mapping *m, int fd);
+
 /* A place for `len` bytes such that the loader may map several segments into it with MAP_FIXED: what ld.so gets from its
  * first mmap of a library. Nothing is mapped yet. `fd` (or -1) decides where, by file identity. 0 = no room. */
 gaddr aspace_place(size_t len, size_t align, int fd);
@@ -42,6 +45,8 @@ gaddr aspace_place(size_t len, size_t align, int fd);
 void aspace_set_brk(gaddr start);
 gaddr aspace_brk(gaddr wanted);
 
+/* Bytes of the mapping that starts at addr; 0: none does. */
+size_t aspace_length(gaddr addr);
 /* Copy of the mapping that covers addr; false if there is none. */
 bool aspace_find(gaddr addr, struct mapping *out);
 /* The same without a copy; caller holds cache_lock. NULL if there is none. */

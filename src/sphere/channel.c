@@ -103,8 +103,12 @@ bool stream_new(struct stream *s) {
     return true;
 }
 
+void stream_abandon(void) { is_void = true; }
+
+void stream_close_other(uint32_t i) { stream_discard(&(struct stream){0, i}); }
+
 void stream_discard(const struct stream *s) {
-    struct ring *r = header_of(s->ring, channel_fd);
+    struct ring *r = s->ring < CHANNEL_RINGS ? header_of(s->ring, channel_fd) : NULL;
     if (!r) return;
     __atomic_store_n(&r->state, RING_CLOSED, __ATOMIC_RELEASE);
     SYS(munmap, r, sizeof *r);
@@ -191,7 +195,7 @@ void stream_close(void) {
 
 /* ---- reading ---- */
 
-void stream_attach_reader(int fd, uint64_t number) {
+bool stream_attach_reader(int fd, uint64_t number) {
     uint32_t i = claim_ring(fd, RING_WANTED, number);
     if (i == CHANNEL_RINGS) die("no room for another stream: more than %d processes at once", CHANNEL_RINGS);
     map_ring(fd, i);
@@ -200,7 +204,7 @@ void stream_attach_reader(int fd, uint64_t number) {
     ring_doorbell();
     for (uint32_t state; (state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE)) == RING_WANTED;)
         wait(&ring->state, state, 1000);
-    if (ring->state == RING_REFUSED) die("the recording has no stream %lu", number);
+    return ring->state != RING_REFUSED;
 }
 
 /* Waits until `want` bytes are there; false: there will never be so many. */

@@ -21,7 +21,8 @@ bool stream_new(struct stream *s);
 void stream_discard(const struct stream *s);
 /* Makes it the stream of this address space; maps its ring. */
 void stream_attach_writer(int fd, const struct stream *s);
-void stream_attach_reader(int fd, uint64_t number);
+/* False: the recording has no such stream. */
+bool stream_attach_reader(int fd, uint64_t number);
 extern struct stream the_stream;
 
 /* ---- recording ---- */
@@ -31,6 +32,10 @@ extern struct stream the_stream;
 void *stream_reserve(size_t size);
 /* What has been reserved since the last commit becomes visible to the controller. */
 void stream_commit(void);
+/* A process that is not recorded: its events lead nowhere. */
+void stream_abandon(void);
+/* Closes the ring of a stream that ended with execve. */
+void stream_close_other(uint32_t ring);
 /* No more events: commits and lets the controller have the ring. */
 void stream_close(void);
 

@@ -57,3 +57,14 @@ void hurry_threads(uint64_t epoch) {
             cancel(chosen[i]);
     }
 }
+
+void hurry_thread(struct thread *t) {
+    uint32_t none = 0;
+    if (!is_late(t, EPOCH_IDLE)) return;
+    if (!__atomic_compare_exchange_n(&t->tb->kick, &none, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) return;
+    barrier_everywhere();
+    if (is_late(t, EPOCH_IDLE))
+        send(t);
+    else
+        cancel(t);
+}

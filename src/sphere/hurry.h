@@ -9,6 +9,9 @@
 /* engine_host.hurry. Returns at once; oldest_epoch tells when all are there. */
 void hurry_threads(uint64_t epoch);
 
+/* Brings one thread to a safepoint, if it is in the cache. */
+void hurry_thread(struct thread *t);
+
 /* Whether a signal that arrived is one of these. */
 bool hurry_is_kick(const struct siginfo_raw *info);
 

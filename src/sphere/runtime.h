@@ -9,6 +9,9 @@ struct runtime {
     char cache_dir[512]; /* of kept translations */
     char options[1024];  /* as given, handed on through execve */
     uint64_t seed;
+    uint32_t own_fds; /* descriptors of ours: process.rt_fd and what follows it */
+    char store[512];  /* replay: where mapped files are */
+    bool verify;      /* replay: compare memory, too */
     uint64_t *kernel_auxv;
     uint32_t mdwe;       /* PR_SET_MDWE, as the program set it */
     char exe_path[4096]; /* the program: what /proc/self/exe must say */

@@ -99,6 +99,27 @@ static void restore_extended(uint8_t *area) {
                      : "memory");
 }
 
+size_t sigframe_extended_size(void) { return xsave_size ? xsave_size : FX_SIZE; }
+
+void sigframe_save_extended(uint8_t *area) {
+    if (xsave_size) {
+        memset(area + XSTATE_HEADER, 0, 64);
+        __asm__ volatile("xsave64 (%0)"
+                         :
+                         : "r"(area), "a"((uint32_t)xsave_mask), "d"((uint32_t)(xsave_mask >> 32))
+                         : "memory");
+    } else {
+        __asm__ volatile("fxsave64 (%0)" : : "r"(area) : "memory");
+    }
+}
+
+void sigframe_load_extended(const uint8_t *area) {
+    if (xsave_size)
+        __asm__ volatile("xrstor64 (%0)" : : "r"(area), "a"((uint32_t)xsave_mask), "d"((uint32_t)(xsave_mask >> 32)));
+    else
+        __asm__ volatile("fxrstor64 (%0)" : : "r"(area));
+}
+
 static bool on_altstack(const struct thread *t, uint64_t sp) {
     return !(t->altstack.flags & 2) && sp > t->altstack.sp && sp - t->altstack.sp <= t->altstack.size;
 }

@@ -42,4 +42,9 @@ bool sigframe_pop(struct thread *t);
 
 void sigframe_start(void);
 
+/* All vector and x87 registers, to and from an area of this size, aligned to 64. */
+size_t sigframe_extended_size(void);
+void sigframe_save_extended(uint8_t *area);
+void sigframe_load_extended(const uint8_t *area);
+
 #endif

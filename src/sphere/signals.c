@@ -4,10 +4,12 @@
 #include "inproc/fmt.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
+#include "log/events.h"
 #include "sphere/code_watch.h"
 #include "sphere/crash.h"
 #include "sphere/gate.h"
 #include "sphere/hurry.h"
+#include "sphere/mode.h"
 #include "sphere/sigframe.h"
 
 #define SA_NODEFER_ 0x40000000ull
@@ -41,6 +43,7 @@ void signals_block_all(void) {
 }
 
 void signals_apply_mask(struct thread *t) {
+    if (!the_mode->kernel_signals) return;
     uint64_t mask = t->sigmask & ~SIGNALS_SYNC;
     SYS(rt_sigprocmask, 2, &mask, 0, 8);
 }
@@ -90,6 +93,10 @@ static void head_for_safepoint(struct thread *t, struct ucontext_raw *uc) {
     t->stepping = STEP_NOT;
     if (cache_contains(pc)) {
         if (fault_at_boundary(pc)) {
+            if (the_mode->defers_signals) { /* on, up to the next tick point */
+                ticks_set_budget(t->tb, 0);
+                return;
+            }
             struct fault_regs regs;
             regs_from(&regs, &uc->mc);
             fault_to_guest(t->tb, &regs);
@@ -200,6 +207,13 @@ void signals_handle(int signo, struct siginfo_raw *info, struct ucontext_raw *uc
 
 /* ---- the program's side ---- */
 
+static bool default_kills(int signo) {
+    const uint64_t spared = SIG_BIT_KILL | SIG_BIT(17) /* CHLD */ | SIG_BIT(18) | SIG_BIT_STOP | SIG_BIT(20) |
+                            SIG_BIT(21) | SIG_BIT(22) /* stop and continue */ | SIG_BIT(23) /* URG */ |
+                            SIG_BIT(28) /* WINCH */;
+    return !(spared & SIG_BIT(signo));
+}
+
 static bool default_ignores(int signo) { return signo == 17 || signo == 18 || signo == 23 || signo == 28; }
 
 static void kernel_default(int signo) {
@@ -213,6 +227,7 @@ void signals_die(struct thread *t, const struct siginfo_raw *info) {
         say("dies of signal %d (code %d, address %lx) at guest pc %lx, rsp %lx, thread %d", signo, info->code,
             info->w[0], t->tb->pc, t->tb->gpr[RSP], t->tid);
     if (the_policy->thread_end) the_policy->thread_end(t->tb);
+    if (the_mode->death) the_mode->death(t, signo);
     kernel_default(signo);
     uint64_t mask = ~SIG_BIT(signo);
     int pid = (int)SYS(getpid), tid = (int)SYS(gettid);
@@ -226,7 +241,10 @@ void signals_die(struct thread *t, const struct siginfo_raw *info) {
 /* Installs for the kernel what the program's action for signo calls for. */
 static long install(int signo, const struct ksigaction *sa) {
     struct ksigaction k = {0};
-    if (sa->handler > 1 || is_sync(signo)) {
+    if (!the_mode->kernel_signals && !is_sync(signo)) return 0;
+    /* a recording wants to know of what which the process dies */
+    bool is_last_word = the_mode->defers_signals && sa->handler == 0 && default_kills(signo);
+    if (sa->handler > 1 || is_sync(signo) || is_last_word) {
         k.handler = (uint64_t)signal_entry;
         k.flags = SA_SIGINFO_ | SA_ONSTACK_ | SA_RESTORER_ | (sa->flags & SA_KERNEL_KEEPS);
         k.restorer = (uint64_t)signal_restorer;
@@ -240,8 +258,9 @@ static long install(int signo, const struct ksigaction *sa) {
 }
 
 /* Delivers one signal. True: the program's registers now point at a handler. */
-static bool deliver(struct thread *t, const struct pending_signal *s) {
+bool signals_deliver(struct thread *t, struct pending_signal *s, uint8_t flags) {
     int signo = s->info.signo;
+    if (the_mode->signal) the_mode->signal(t, s, flags);
     struct process *p = t->process;
     lock_take(&p->lock);
     struct ksigaction sa = p->action[signo];
@@ -282,8 +301,24 @@ static bool is_own_fault(struct thread *t, const struct pending_signal *s) {
     return (t->fault_err & PF_WRITE) && code_watch_write_fault(t->fault_cr2, t->tb->pc);
 }
 
-void signals_safepoint(struct tblock *tb) {
-    struct thread *t = tb->thread;
+/* Whether something waits that is not held by the program's mask. */
+static bool has_deferred(const struct thread *t) {
+    for (int i = 0; i < t->n_pending; i++) {
+        int signo = t->pending[i].info.signo;
+        if (!is_sync(signo) || !(t->sigmask & SIG_BIT(signo))) return true;
+    }
+    return false;
+}
+
+void signals_end_wait(struct thread *t) {
+    t->sigmask = t->saved_mask;
+    t->restore_mask = false;
+    signals_apply_mask(t);
+}
+
+/* What is pending; with `faults` only what the program's own instructions have raised. */
+static void deliver_pending(struct thread *t, bool faults, uint8_t flags) {
+    struct tblock *tb = t->tb;
     signals_block_all();
     tb->pending = 0;
     struct pending_signal todo[PENDING_MAX];
@@ -295,18 +330,40 @@ void signals_safepoint(struct tblock *tb) {
         if (is_own_fault(t, s)) continue;
         /* sent by somebody, of a kind that the kernel does not block for us, and the program does: later */
         bool held = !s->is_fault && is_sync(s->info.signo) && (t->sigmask & SIG_BIT(s->info.signo)) && !t->restore_mask;
-        if (held) {
+        if (held || (faults && !s->is_fault)) {
             t->pending[t->n_pending++] = *s;
             continue;
         }
-        deliver(t, s);
+        signals_deliver(t, s, flags);
+        flags = EVF_AFTER;
     }
-    if (t->restore_mask) { /* interrupted wait without a handler */
-        t->sigmask = t->saved_mask;
-        t->restore_mask = false;
-    }
-    signals_apply_mask(t);
+    if (t->restore_mask) signals_end_wait(t);
+    if (!faults || !has_deferred(t)) signals_apply_mask(t);
 }
+
+static bool has_fault(const struct thread *t) {
+    for (int i = 0; i < t->n_pending; i++)
+        if (t->pending[i].is_fault) return true;
+    return false;
+}
+
+void signals_safepoint(struct tblock *tb) {
+    struct thread *t = tb->thread;
+    if (!the_mode->defers_signals) {
+        deliver_pending(t, false, 0);
+        return;
+    }
+    tb->pending = 0;
+    if (has_fault(t)) deliver_pending(t, true, 0);
+    if (has_deferred(t)) ticks_set_budget(tb, 0);
+}
+
+void signals_deliver_deferred(struct thread *t, uint8_t flags) {
+    if (t->n_pending) deliver_pending(t, false, flags);
+    t->tb->pending = 0;
+}
+
+bool signals_is_waiting(const struct thread *t) { return has_deferred(t); }
 
 void signals_raise_fault(struct tblock *tb, int signo, int code, gaddr addr) {
     struct siginfo_raw info = {.signo = signo, .code = code};

@@ -15,6 +15,14 @@ void signals_block_all(void);
 
 /* engine_host.safepoint: delivers what is pending. */
 void signals_safepoint(struct tblock *tb);
+/* Delivers s: builds the handler's frame, or ends the process. flags: EVF_* of the event that it is. True: the program's registers
+ * now point at a handler. */
+bool signals_deliver(struct thread *t, struct pending_signal *s, uint8_t flags);
+/* The same for everything that waits; modes that defer signals. */
+void signals_deliver_deferred(struct thread *t, uint8_t flags);
+/* The mask of a wait that is over, if no handler was called. */
+void signals_end_wait(struct thread *t);
+bool signals_is_waiting(const struct thread *t);
 /* Queues a signal that the program cannot put off, as a system call does that is refused. */
 void signals_raise_fault(struct tblock *tb, int signo, int code, gaddr addr);
 

@@ -4,7 +4,7 @@
  * execve. Keys: cache, cachedir, seed (hex), cachesize and cachelimit (KB), trace,
  * single-from, crash, policy; from execve only: execfd (PATH is
  * open there), rtfd (so is the runtime),
- * mask (the program's signal mask, hex), limits, mdwe, crowded (no descriptors are left). After PATH may come the program's seccomp
+ * mask (the program's signal mask, hex), limits, mdwe, stream, ring, oldring, parent, outs (recording), crowded (no descriptors are left). After PATH may come the program's seccomp
  * filters, one argument each. */
 #include <asm/stat.h>
 #include <elf.h>
@@ -28,9 +28,14 @@
 #include "sphere/hurry.h"
 #include "sphere/legacy.h"
 #include "sphere/loader.h"
+#include "sphere/mode.h"
+#include "sphere/outputs.h"
+#include "sphere/record.h"
+#include "sphere/replay.h"
 #include "sphere/runtime.h"
 #include "sphere/signals.h"
 #include "sphere/special_insn.h"
+#include "sphere/sys/special.h"
 #include "sphere/vdso.h"
 
 struct runtime the_runtime;
@@ -97,6 +102,11 @@ struct orders {
     const char *limits;
     char **filters; /* up to argv[-1], which is "--" */
     const struct policy *policy;
+    int channel_fd, socket_fd;
+    struct stream stream;
+    uint64_t parent;
+    uint32_t old_ring;
+    uint64_t outs[3];
 };
 
 static uint64_t number(const char *s, unsigned base) {
@@ -138,6 +148,23 @@ static void read_option(struct orders *o, const char *key) {
         if (is_value(value, "ticks")) o->policy = &policy_ticks;
         if (is_value(value, "order")) o->policy = &policy_order;
     }
+    if (str_starts(key, "mode=")) {
+        the_mode = is_value(value, "record") ? &mode_record : is_value(value, "replay") ? &mode_replay : &mode_run;
+        o->policy = the_mode->policy;
+    }
+    if (str_starts(key, "store=")) copy_value(the_runtime.store, sizeof the_runtime.store, value);
+    if (str_starts(key, "verify=")) the_runtime.verify = *value == '1';
+    if (str_starts(key, "chanfd=")) o->channel_fd = (int)number(value, 10);
+    if (str_starts(key, "sockfd=")) o->socket_fd = (int)number(value, 10);
+    if (str_starts(key, "stream=")) o->stream.number = number(value, 10);
+    if (str_starts(key, "ring=")) o->stream.ring = (uint32_t)number(value, 10);
+    if (str_starts(key, "oldring=")) o->old_ring = (uint32_t)number(value, 10);
+    if (str_starts(key, "parent=")) o->parent = number(value, 10);
+    if (str_starts(key, "outs=")) {
+        o->outs[1] = read_hex(&value);
+        if (*value == ':') value++;
+        o->outs[2] = read_hex(&value);
+    }
     if (str_starts(key, "execfd=")) o->exec_fd = (int)number(value, 10);
     if (str_starts(key, "rtfd=")) o->rt_fd = (int)number(value, 10);
     if (str_starts(key, "mdwe=")) the_runtime.mdwe = (uint32_t)number(value, 10);
@@ -151,7 +178,8 @@ static void read_option(struct orders *o, const char *key) {
 
 /* What concerns one execve alone is not handed on. */
 static bool is_for_once(const char *key) {
-    static const char *const keys[] = {"execfd=", "rtfd=", "mask=", "mdwe=", "crowded=", "limits="};
+    static const char *const keys[] = {"execfd=", "rtfd=",   "mask=", "mdwe=",    "crowded=", "limits=", "chanfd=",
+                                       "sockfd=", "stream=", "ring=", "oldring=", "parent=",  "outs="};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if (str_starts(key, keys[i])) return true;
     return false;
@@ -176,7 +204,14 @@ static void read_options(struct orders *o, const char *text) {
 static bool read_orders(struct orders *o, uint64_t *sp) {
     uint64_t argc = sp[0];
     char **argv = (char **)(sp + 1);
-    *o = (struct orders){.exec_fd = -1, .rt_fd = -1, .policy = &policy_none};
+    *o = (struct orders){.exec_fd = -1,
+                         .rt_fd = -1,
+                         .channel_fd = -1,
+                         .socket_fd = -1,
+                         .policy = &policy_none,
+                         .parent = UINT64_MAX,
+                         .old_ring = CHANNEL_RINGS,
+                         .outs = {0, 1u << 1, 1u << 2}};
     if (argc < 6 || strcmp(argv[1], "--start") != 0) return false;
     read_options(o, argv[2]);
     o->path = argv[3];
@@ -202,36 +237,59 @@ static uint64_t own_build(void) {
 }
 
 #define RLIMIT_NOFILE_ 7
+#define OWN_FDS_MEETING 200
 #define FD_TABLE_MODEST 4096 /* a table for higher numbers costs memory, and time at each fork */
 
-/* Duplicates fd to where the program hardly looks: just above its limit if that can be, else high up. */
-static long move_up(long fd) {
+/* Duplicates n descriptors to where the program hardly looks: just above its limit if that can be, else high up. */
+static long move_up(int first, uint32_t n) {
     uint64_t limit[2] = {0, 0};
     SYS(prlimit64, 0, RLIMIT_NOFILE_, 0, limit);
     long high = -EINVAL;
     if (limit[0] < FD_TABLE_MODEST) {
         uint64_t more[2] = {limit[0] + 8, MAX(limit[1], limit[0] + 8)}; /* beyond the hard one only with privilege */
         SYS(prlimit64, 0, RLIMIT_NOFILE_, more, 0);
-        high = SYS(fcntl, fd, F_DUPFD, limit[0]);
+        high = fd_move_own(first, n, (int)limit[0]);
         SYS(prlimit64, 0, RLIMIT_NOFILE_, limit, 0);
     }
-    if (high < 0) high = SYS(fcntl, fd, F_DUPFD, 900);
-    if (high < 0) high = SYS(fcntl, fd, F_DUPFD, limit[0] > 100 ? 100 : limit[0] / 2);
-    if (high < 0) return fd;
-    SYS(close, fd);
+    if (high < 0) high = fd_move_own(first, n, 900);
+    if (high < 0) high = fd_move_own(first, n, limit[0] > 100 ? 100 : (int)limit[0] / 2);
     return high;
 }
 
-/* A descriptor for the runtime's own file; it lives through execve, which needs nothing else. */
-static int own_file(const struct orders *o) {
-    if (o->rt_fd >= 0) return o->rt_fd;
+static long open_own_file(void) {
     long fd = SYS(openat, AT_FDCWD, "/proc/self/exe", O_PATH);
     if (fd < 0) {
         for (uint64_t *a = the_runtime.kernel_auxv; a[0]; a += 2)
             if (a[0] == AT_EXECFN) fd = SYS(openat, AT_FDCWD, a[1], O_PATH);
     }
     if (fd < 0) die("cannot open the runtime's own file (error %ld)", -fd);
-    return (int)move_up(fd);
+    return fd;
+}
+
+/* Our descriptors, the first being the runtime's own file; they live through execve, which needs nothing else. */
+static int own_files(const struct orders *o) {
+    the_runtime.own_fds = o->socket_fd >= 0 || the_mode == &mode_record    ? 3
+                          : o->channel_fd >= 0 || the_mode == &mode_replay ? 2
+                                                                           : 1;
+    if (o->rt_fd >= 0) return o->rt_fd;
+    long fd = open_own_file();
+    if (the_runtime.own_fds == 1) {
+        long high = move_up((int)fd, 1);
+        if (high < 0) return (int)fd;
+        SYS(close, fd);
+        return (int)high;
+    }
+    /* next to each other, for a moment */
+    const int from[] = {(int)fd, o->channel_fd, o->socket_fd};
+    for (uint32_t i = 0; i < the_runtime.own_fds; i++) {
+        if (SYS(dup3, from[i], OWN_FDS_MEETING + (int)i, 0) < 0)
+            die("cannot keep a descriptor; is the limit of open files below %d?", OWN_FDS_MEETING + 3);
+        SYS(close, from[i]);
+    }
+    long high = move_up(OWN_FDS_MEETING, the_runtime.own_fds);
+    if (high < 0) return OWN_FDS_MEETING;
+    SYS(close_range, OWN_FDS_MEETING, OWN_FDS_MEETING + (int)the_runtime.own_fds - 1, 0);
+    return (int)high;
 }
 
 static void bad_pc(struct tblock *t) {
@@ -321,7 +379,7 @@ struct loading {
 static void load_program(void *arg) {
     struct loading *l = arg;
     const struct orders *o = l->o;
-    gaddr vdso = vdso_move(the_runtime.kernel_auxv);
+    gaddr vdso = vdso_move(the_runtime.kernel_auxv, !the_mode->hides_vdso);
     struct exec_image image = {(int)open_program(o, l->rt_fd), o->path, o->argv, o->envp};
     char why[160] = "";
     long err = image.fd < 0 ? image.fd : o->has_mask ? 0 : loader_check(image.fd, why, sizeof why);
@@ -340,12 +398,13 @@ static void start_here(void *sp) {
     relocate();
     struct orders o;
     if (!read_orders(&o, sp)) die("this is the runtime of reprise; use `reprise run -- CMD`");
-    int rt_fd = own_file(&o);
+    int rt_fd = own_files(&o);
     struct limits limits;
     limits_start(&limits, o.limits);
     aspace_start(the_runtime.seed);
     engine_host = (struct engine_host){.code_at = code_watch_code_at,
-                                       .syscall = gate_on_syscall,
+                                       .syscall = the_mode->syscall,
+                                       .tick_budget = the_mode->tick_budget,
                                        .special = special_insn,
                                        .bad_pc = bad_pc,
                                        .bad_target = special_bad_target,
@@ -370,6 +429,16 @@ static void start_here(void *sp) {
     t->sigmask = o.has_mask ? o.mask : mask;
     signals_start(p, t->sigmask);
 
+    if (the_mode->insn) special_recorded = the_mode->insn;
+    if (the_mode != &mode_run) channel_attach(rt_fd + 1);
+    if (the_mode == &mode_replay) replay_start(t, o.stream.number);
+    if (the_mode == &mode_record) {
+        memcpy(p->out_fds, o.outs, sizeof p->out_fds);
+        outputs_after_exec(p);
+        stream_attach_writer(rt_fd + 1, &o.stream);
+        stream_close_other(o.old_ring);
+    }
+
     static struct loading l;
     l.o = &o;
     l.rt_fd = rt_fd;
@@ -384,6 +453,7 @@ static void start_here(void *sp) {
     t->tb->pc = l.r.entry;
     t->tb->gpr[RSP] = l.r.sp;
     t->tb->rflags = 0x202;
+    if (the_mode == &mode_record) record_start(t, &l.r, o.parent);
     signals_apply_mask(t);
     if (o.crash) crash_on_purpose();
     engine_run(t->tb);

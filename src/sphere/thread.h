@@ -25,7 +25,9 @@ struct process {
     int pid;
     struct limits limits;
     bool shares_memory; /* a vfork child: the address space is its parent's */
-    int rt_fd;          /* the runtime's own file, in this process's descriptor table; out of the program's reach */
+    int rt_fd;          /* the runtime's own file, in this process's descriptor table; out of the program's reach. Recording:
+                           the channel and the socket to the controller are the next two numbers */
+    uint64_t out_fds[3]; /* recording: [1] and [2] are sets of descriptors (below 64) that are the sphere's output and error */
 };
 
 struct siginfo_raw { /* siginfo_t, 128 bytes */
@@ -79,6 +81,12 @@ struct thread {
     struct guest_fault copy_fault; /* why guest_copy() failed last */
     uint8_t *sigstack;             /* the runtime's own alternate stack */
     struct seccomp seccomp;        /* the program's own filters */
+    uint32_t number;               /* R-thread number within the stream; recording and replay */
+    gaddr clear_tid, robust_head;  /* set_tid_address, set_robust_list; recording and replay */
+    uint32_t turn;                 /* futex: counted up when the thread is given the turn */
+    struct thread *turn_next;      /* in the queue for the turn */
+    struct scheduled *scheduled;   /* replay: all of the thread that a kernel thread would have */
+    struct thread *vfork_parent;   /* while its parent waits for it */
     struct thread *next;
 };
 

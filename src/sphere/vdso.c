@@ -44,7 +44,29 @@ static int find_pieces(struct piece *out, int cap) {
     return found;
 }
 
-gaddr vdso_move(const uint64_t *auxv) {
+int (*vdso_clock_gettime)(int clock, int64_t out[2]);
+
+/* The kernel's own image: its headers can be trusted. */
+static uint64_t find_symbol(uint64_t base, const char *wanted) {
+    const Elf64_Ehdr *eh = (const Elf64_Ehdr *)base;
+    const Elf64_Phdr *ph = (const Elf64_Phdr *)(base + eh->e_phoff);
+    const Elf64_Dyn *dyn = NULL;
+    for (int i = 0; i < eh->e_phnum; i++)
+        if (ph[i].p_type == PT_DYNAMIC) dyn = (const Elf64_Dyn *)(base + ph[i].p_offset);
+    const Elf64_Sym *symbols = NULL;
+    const char *names = NULL;
+    const uint32_t *hash = NULL;
+    for (; dyn && dyn->d_tag != DT_NULL; dyn++) {
+        if (dyn->d_tag == DT_SYMTAB) symbols = (const Elf64_Sym *)(base + dyn->d_un.d_ptr);
+        if (dyn->d_tag == DT_STRTAB) names = (const char *)(base + dyn->d_un.d_ptr);
+        if (dyn->d_tag == DT_HASH) hash = (const uint32_t *)(base + dyn->d_un.d_ptr);
+    }
+    for (uint32_t i = 0; symbols && names && hash && i < hash[1]; i++)
+        if (symbols[i].st_value && strcmp(names + symbols[i].st_name, wanted) == 0) return base + symbols[i].st_value;
+    return 0;
+}
+
+gaddr vdso_move(const uint64_t *auxv, bool shown) {
     uint64_t ehdr = 0;
     for (; auxv[0]; auxv += 2)
         if (auxv[0] == AT_SYSINFO_EHDR) ehdr = auxv[1];
@@ -53,10 +75,13 @@ gaddr vdso_move(const uint64_t *auxv) {
     if (n < 2 || p[n - 1].end - p[0].start > VDSO_AREA) return 0;
     gaddr result = 0;
     for (int i = 0; i < n; i++) {
-        uint64_t to = VDSO_BASE + (p[i].start - p[0].start), len = p[i].end - p[i].start;
+        uint64_t to = (shown ? VDSO_BASE : LAYOUT_VDSO) + (p[i].start - p[0].start), len = p[i].end - p[i].start;
         if (SYS(mremap, p[i].start, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, to) != (long)to) return 0;
-        aspace_adopt(to, len, p[i].code ? PROT_READ | PROT_EXEC : PROT_READ, p[i].code ? "[vdso]" : "[vvar]");
+        if (shown)
+            aspace_adopt(to, len, p[i].code ? PROT_READ | PROT_EXEC : PROT_READ, p[i].code ? "[vdso]" : "[vvar]");
         if (p[i].code) result = to;
     }
-    return result;
+    if (shown) return result;
+    vdso_clock_gettime = (int (*)(int, int64_t[2]))find_symbol(result, "__vdso_clock_gettime");
+    return 0;
 }

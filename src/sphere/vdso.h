@@ -4,7 +4,10 @@
 
 #include "inproc/types.h"
 
-/* Address of the vDSO that the program shall see; 0: none. */
-gaddr vdso_move(const uint64_t *auxv);
+/* Address of the vDSO that the program shall see; 0: none. Unless `shown`, it is the runtime's alone. */
+gaddr vdso_move(const uint64_t *auxv, bool shown);
+
+/* The vDSO's own clock_gettime, if it is the runtime's; NULL: there is none. It uses no vector registers. */
+extern int (*vdso_clock_gettime)(int clock, int64_t out[2]);
 
 #endif

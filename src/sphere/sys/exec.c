@@ -10,6 +10,7 @@
 #include "inproc/sys.h"
 #include "sphere/apart.h"
 #include "sphere/loader.h"
+#include "sphere/mode.h"
 #include "sphere/runtime.h"
 #include "sphere/sys/proc_files.h"
 #include "sphere/sys/special.h"
@@ -185,18 +186,24 @@ static bool is_own_runtime(int fd) {
            SYS(newfstatat, fd, "", &its, AT_EMPTY_PATH) == 0 && own.st_dev == its.st_dev && own.st_ino == its.st_ino;
 }
 
+static void fd_own_cloexec(bool on) {
+    for (uint32_t i = 0; i < the_runtime.own_fds; i++) SYS(fcntl, fd_own() + (int)i, F_SETFD, on);
+}
+
 /* Left to the kernel. Nothing of ours goes along. */
 static long exec_natively(struct tblock *t, const struct exec *e, gaddr argv, gaddr envp) {
-    SYS(fcntl, fd_own(), F_SETFD, 1);
+    fd_own_cloexec(true);
+    if (the_mode->before_exec) the_mode->before_exec(t->thread, NULL, 0);
     uint64_t mask = t->thread->sigmask;
     SYS(rt_sigprocmask, 2, &mask, 0, 8);
     limits_to_kernel(&t->thread->process->limits);
     long ret = SYS(execveat, e->fd, "", argv, envp, AT_EMPTY_PATH);
-    SYS(fcntl, fd_own(), F_SETFD, 0);
+    fd_own_cloexec(false);
+    if (the_mode->exec_failed) the_mode->exec_failed(t->thread);
     return ret;
 }
 
-static void make_options(const struct thread *t, const struct exec *e, char *out, size_t cap) {
+static void make_options(struct thread *t, const struct exec *e, char *out, size_t cap) {
     size_t n = fmt_into(out, cap, "%s,rtfd=%d,mask=%lx", the_runtime.options, fd_own(), t->sigmask);
     if (e->fd >= 0) n += fmt_into(out + n, cap - n, ",execfd=%d", e->fd);
     if (e->crowded) n += fmt_into(out + n, cap - n, ",crowded=1");
@@ -204,11 +211,12 @@ static void make_options(const struct thread *t, const struct exec *e, char *out
     limits_to_text(&t->process->limits, limits, sizeof limits);
     n += fmt_into(out + n, cap - n, ",limits=%s", limits);
     if (the_runtime.mdwe && !(the_runtime.mdwe & MDWE_NO_INHERIT))
-        fmt_into(out + n, cap - n, ",mdwe=%u", the_runtime.mdwe);
+        n += fmt_into(out + n, cap - n, ",mdwe=%u", the_runtime.mdwe);
+    if (the_mode->before_exec) the_mode->before_exec(t, out + n, cap - n);
 }
 
 static long exec_runtime(struct tblock *t, struct exec *e, gaddr argv, gaddr envp) {
-    char options[sizeof the_runtime.options + 200];
+    char options[sizeof the_runtime.options + 400];
     make_options(t->thread, e, options, sizeof options);
     struct vector args = {0};
     long ret = make_vector(t, e, options, argv, &args);
@@ -218,6 +226,7 @@ static long exec_runtime(struct tblock *t, struct exec *e, gaddr argv, gaddr env
         if (!t->thread->process->shares_memory) kept_save();
         ret = SYS(execveat, fd_own(), "", args.v, envp, AT_EMPTY_PATH);
     }
+    if (the_mode->exec_failed) the_mode->exec_failed(t->thread);
     if (args.v) arena_free_pages(args.v, args.bytes);
     return ret;
 }

@@ -36,25 +36,45 @@ long sys_select(struct tblock *t, uint64_t a[6]) { return fd_selects_own(a) ? -E
 #define RANGE_UNSHARE 2ul
 
 long sys_close_range(struct tblock *t, uint64_t a[6]) {
-    uint32_t lo = (uint32_t)a[0], hi = (uint32_t)a[1], own = (uint32_t)fd_own();
+    uint32_t lo = (uint32_t)a[0], hi = (uint32_t)a[1], own = (uint32_t)fd_own(), behind = own + the_runtime.own_fds;
     uint64_t flags = a[2];
-    if (lo > hi || own < lo || own > hi) return gate_syscall(__NR_close_range, a);
+    if (lo > hi || behind <= lo || own > hi) return gate_syscall(__NR_close_range, a);
     long ret = 0;
     if (own > lo) {
         ret = SYS(close_range, lo, own - 1, flags);
         flags &= ~RANGE_UNSHARE; /* done */
     }
-    if (ret == 0 && own < hi) ret = SYS(close_range, own + 1, hi, flags);
+    if (ret == 0 && behind <= hi) ret = SYS(close_range, behind, hi, flags);
     return ret;
+}
+
+/* Whether n numbers from `at` on are unused. */
+static bool are_free(long at, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        if (SYS(fcntl, at + i, F_GETFD) >= 0) return false;
+    return true;
+}
+
+long fd_move_own(int first, uint32_t n, int least) {
+    long at = SYS(fcntl, first, F_DUPFD, least);
+    if (at < 0) return at;
+    for (uint32_t i = 1; i < n; i++) {
+        if (are_free(at + i, n - i) && SYS(dup3, first + (int)i, at + i, 0) == at + i) continue;
+        SYS(close_range, at, at + i - 1, 0);
+        return at + i > 60000 ? -EMFILE : fd_move_own(first, n, (int)at + 1);
+    }
+    return at;
 }
 
 /* The program wants our number: moves out of the way. */
 static bool make_room(void) {
     struct process *p = thread_self()->process;
     static const int from[] = {900, 100, 3};
-    long moved = SYS(fcntl, p->rt_fd, F_DUPFD, p->rt_fd + 1);
-    for (size_t i = 0; moved < 0 && i < ARRAY_LEN(from); i++) moved = SYS(fcntl, p->rt_fd, F_DUPFD, from[i]);
+    uint32_t n = the_runtime.own_fds;
+    long moved = fd_move_own(p->rt_fd, n, p->rt_fd + (int)n);
+    for (size_t i = 0; moved < 0 && i < ARRAY_LEN(from); i++) moved = fd_move_own(p->rt_fd, n, from[i]);
     if (moved < 0) return false;
+    SYS(close_range, p->rt_fd, p->rt_fd + (int)n - 1, 0);
     p->rt_fd = (int)moved;
     return true;
 }
@@ -131,7 +151,7 @@ static bool sends_own(gaddr at) {
         uint64_t end = MIN(off + c.len, m.control_len);
         for (uint64_t p = off + sizeof c; c.level == 1 && c.type == 1 /* SCM_RIGHTS */ && p + 4 <= end; p += 4) {
             int32_t fd;
-            if (guest_read(&fd, m.control + p, 4) && fd == fd_own()) return true;
+            if (guest_read(&fd, m.control + p, 4) && fd_is_own((uint64_t)fd)) return true;
         }
         off += (c.len + 7) & ~7ull;
     }

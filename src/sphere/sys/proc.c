@@ -7,6 +7,8 @@
 #include "inproc/fmt.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
+#include "sphere/code_watch.h"
+#include "sphere/mode.h"
 #include "sphere/sys/special.h"
 
 long sys_enosys(struct tblock *t, uint64_t a[6]) { return -ENOSYS; }
@@ -20,6 +22,7 @@ void thread_child(struct thread *t);
 void thread_child(struct thread *t) {
     thread_adopt(t);
     signals_apply_mask(t);
+    if (the_mode->thread_begin) the_mode->thread_begin(t);
     engine_run(t->tb);
 }
 
@@ -70,12 +73,24 @@ static long fork_here(struct tblock *t, long nr, const uint64_t args[6], gaddr s
     return ret;
 }
 
-/* A child in the same address space: it needs a thread block of its own. args_stack: the kernel's stack argument(s). */
-static long clone_vm(struct tblock *t, long nr, uint64_t args[6], uint64_t flags, gaddr stack, uint64_t *args_stack,
-                     uint64_t *args_stack_size) {
+/* What the kernel would write when the child starts and ends, the runtime does at moments of its own choice (thread_end.h). */
+static void take_over_tid_words(struct thread *child, uint64_t *flags, gaddr word, gaddr *set_word) {
+    if (*flags & CLONE_CHILD_CLEARTID) child->clear_tid = word;
+    if (*flags & CLONE_CHILD_SETTID) *set_word = word;
+    *flags &= ~(uint64_t)(CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID);
+}
+
+static void write_tid(gaddr word, long tid) {
+    uint32_t value = (uint32_t)tid;
+    if (!word || tid <= 0) return;
+    code_watch_before_kernel_write(word, 4);
+    guest_write(word, &value, 4);
+}
+
+struct thread *thread_make_child(struct tblock *t, uint64_t flags, gaddr stack) {
     struct thread *self = t->thread;
     struct thread *child = thread_new(self->process);
-    if (!child) return -EAGAIN;
+    if (!child) return NULL;
     bool new_process = !(flags & CLONE_SIGHAND);
     if (new_process) {
         struct process *p = flags & CLONE_VFORK ? thread_own_process(child) : arena_alloc(sizeof *p);
@@ -91,6 +106,17 @@ static long clone_vm(struct tblock *t, long nr, uint64_t args[6], uint64_t flags
     if (!(flags & CLONE_VM) || (flags & CLONE_VFORK)) child->altstack = self->altstack;
     child->vforked = flags & CLONE_VFORK;
     copy_registers(child->tb, t, stack);
+    return child;
+}
+
+/* A child in the same address space: it needs a thread block of its own. args_stack: the kernel's stack argument(s). */
+static long clone_vm(struct tblock *t, long nr, uint64_t args[6], uint64_t *kernel_flags, gaddr tid_word, gaddr stack,
+                     uint64_t *args_stack, uint64_t *args_stack_size) {
+    uint64_t flags = *kernel_flags;
+    gaddr set_word = 0;
+    struct thread *self = t->thread;
+    struct thread *child = thread_make_child(t, flags, stack);
+    if (!child) return -EAGAIN;
     uint64_t top = child->tb->rt_sp;
     if (args_stack_size) {
         *args_stack_size = 65536;
@@ -100,7 +126,13 @@ static long clone_vm(struct tblock *t, long nr, uint64_t args[6], uint64_t flags
     }
     signals_block_all();
     child->tb->epoch = 0; /* until it says otherwise */
+    if (the_mode->before_clone) {
+        take_over_tid_words(child, kernel_flags, tid_word, &set_word);
+        the_mode->before_clone(self, child);
+    }
     long ret = clone_thread(nr, args, child);
+    write_tid(set_word, ret);
+    if (the_mode->after_clone) the_mode->after_clone(self, child, ret);
     if (ret < 0 || (flags & CLONE_VFORK)) child->in_use = false; /* a vfork child has left our memory by now */
     signals_apply_mask(self);
     return ret;
@@ -113,7 +145,7 @@ long sys_clone(struct tblock *t, uint64_t a[6]) {
         return fork_here(t, __NR_clone, args, a[1]);
     }
     uint64_t args[6] = {a[0], 0, a[2], a[3], a[4], 0};
-    return clone_vm(t, __NR_clone, args, flags, a[1], &args[1], NULL);
+    return clone_vm(t, __NR_clone, args, &args[0], a[3], a[1], &args[1], NULL);
 }
 
 long sys_clone3(struct tblock *t, uint64_t a[6]) {
@@ -135,7 +167,8 @@ long sys_clone3(struct tblock *t, uint64_t a[6]) {
     }
     /* the kernel checks these as given */
     if ((ca.stack == 0) != (ca.stack_size == 0)) return -EINVAL;
-    return clone_vm(t, __NR_clone3, args, ca.flags, stack, (uint64_t *)&ca.stack, (uint64_t *)&ca.stack_size);
+    return clone_vm(t, __NR_clone3, args, (uint64_t *)&ca.flags, ca.child_tid, stack, (uint64_t *)&ca.stack,
+                    (uint64_t *)&ca.stack_size);
 }
 
 long sys_fork(struct tblock *t, uint64_t a[6]) {
@@ -145,7 +178,7 @@ long sys_fork(struct tblock *t, uint64_t a[6]) {
 
 long sys_vfork(struct tblock *t, uint64_t a[6]) {
     uint64_t args[6] = {CLONE_VM | CLONE_VFORK | 17 /* SIGCHLD */, 0, 0, 0, 0, 0};
-    return clone_vm(t, __NR_clone, args, args[0], 0, &args[1], NULL);
+    return clone_vm(t, __NR_clone, args, &args[0], 0, 0, &args[1], NULL);
 }
 
 /* ---- exit ---- */

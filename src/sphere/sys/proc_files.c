@@ -61,7 +61,7 @@ static bool maybe(const char *path) {
     const char *word;
     size_t n = last_word(path, &end, &word);
     if (n == 0) return false;
-    if (word[0] >= '0' && word[0] <= '9') return whole_number(word, n) == fd_own();
+    if (word[0] >= '0' && word[0] <= '9') return fd_is_own((uint64_t)whole_number(word, n));
     for (size_t i = 0; i < ARRAY_LEN(leaves); i++)
         if (word[0] == leaves[i].name[0] && is_word(word, n, leaves[i].name)) return true;
     return false;
@@ -115,7 +115,7 @@ static bool parse(const char *text, struct proc_file *out) {
     size_t n = last_word(text, &end, &word);
     int number = whole_number(word, n);
     if (number >= 0) {
-        if (number != fd_own()) return false;
+        if (!fd_is_own((uint64_t)number)) return false;
         n = last_word(text, &end, &word);
         out->what = PROC_OWN_FD;
         return (is_word(word, n, "fd") || is_word(word, n, "fdinfo")) && read_process(text, end, out);
@@ -158,7 +158,7 @@ bool proc_folder(int fd, struct proc_file *out) {
 }
 
 bool proc_hides(const struct proc_file *folder, const char *name) {
-    if (folder->what == PROC_FOLDER_FD) return whole_number(name, strlen(name)) == fd_own();
+    if (folder->what == PROC_FOLDER_FD) return fd_is_own((uint64_t)whole_number(name, strlen(name)));
     if (name[0] == '.') return false;
     uint64_t lo = read_hex(&name);
     return aspace_is_runtime(lo, PAGE_SIZE);

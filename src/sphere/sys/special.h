@@ -3,6 +3,7 @@
 #define REPRISE_SPECIAL_H
 
 #include "sphere/gate.h"
+#include "sphere/runtime.h"
 #include "sphere/signals.h"
 
 /* mm.c */
@@ -12,6 +13,8 @@ gate_fn sys_madvise, sys_process_madvise, sys_remap_file_pages;
 gate_fn sys_rt_sigsuspend, sys_ppoll, sys_pselect6, sys_epoll_pwait;
 /* proc.c */
 gate_fn sys_clone, sys_clone3, sys_fork, sys_vfork, sys_exit, sys_exit_group, sys_enosys;
+/* An R-thread of the caller's address space with the caller's registers; nothing runs it yet. NULL: no memory. */
+struct thread *thread_make_child(struct tblock *t, uint64_t flags, gaddr stack);
 /* exec.c */
 gate_fn sys_execve, sys_execveat;
 /* prctl.c */
@@ -29,8 +32,10 @@ gate_fn sys_creat, sys_write, sys_writev, sys_pwrite64, sys_pwritev, sys_pwritev
 
 /* The runtime's own descriptor in the calling process. */
 static inline int fd_own(void) { return thread_self()->process->rt_fd; }
+/* Duplicates our n descriptors to consecutive free numbers from `least` on; the first of them, or -errno. */
+long fd_move_own(int first, uint32_t n, int least);
 bool fd_selects_own(const uint64_t a[6]); /* the sets of select and pselect6 */
-static inline bool fd_is_own(uint64_t fd) { return (int)fd == fd_own(); }
+static inline bool fd_is_own(uint64_t fd) { return (uint32_t)((int)fd - fd_own()) < the_runtime.own_fds; }
 
 /* PR_SET_MDWE: whether a mapping that was (not) executable may not become prot. */
 bool mdwe_refuses(int prot, bool was_executable);

@@ -1,0 +1,246 @@
+#include "recorder/order.h"
+
+#include <linux/futex.h>
+#include <linux/time_types.h>
+
+#include "engine/cache.h"
+#include "inproc/fmt.h"
+#include "inproc/lock.h"
+#include "inproc/sys.h"
+#include "sphere/hurry.h"
+
+#define SLICE_NS 4000000ull     /* how long a thread may compute while others wait */
+#define STEAL_AFTER_NS 20000ull /* how long a call may take before its turn is stolen */
+#define LOOK_LEAST_NS 25000ull  /* how often the first in the queue looks */
+#define LOOK_MOST_NS 1000000ull
+#define BUDGET_FOREVER (1ull << 62)
+
+#define IN_CALL 0x80000000u /* in `owner`: its turn may be stolen, after a moment */
+#define WAITS 0x40000000u   /* with IN_CALL: at once */
+#define STATE (IN_CALL | WAITS)
+
+static struct {
+    uint32_t owner; /* number + 1 of the thread that has the turn, maybe with IN_CALL; 0: nobody */
+    uint32_t calls; /* calls entered so far, by anybody: tells one long call from many short ones */
+    uint32_t n_threads;
+    uint32_t n_waiting;
+    struct thread *owner_thread; /* for preemption; a hint, valid under `lock` while the owner is not IN_CALL */
+    struct thread *first, *last; /* queue of those who wait; under `lock` */
+    struct lock lock;
+    bool chaos;
+    uint64_t random;
+    uint64_t turns;    /* given so far */
+    uint64_t began_ns; /* when the present turn was first seen by the one who waits */
+} order;
+
+static uint64_t now_ns(void) {
+    struct __kernel_timespec ts;
+    SYS(clock_gettime, 1 /* CLOCK_MONOTONIC */, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static uint32_t id_of(const struct thread *t) { return t->number + 1; }
+
+static uint64_t next_random(void) {
+    order.random ^= order.random << 13;
+    order.random ^= order.random >> 7;
+    order.random ^= order.random << 17;
+    return order.random;
+}
+
+void order_start(struct thread *self, bool chaos) {
+    order.owner = id_of(self);
+    order.owner_thread = self;
+    order.n_threads = 1;
+    order.n_waiting = 0;
+    order.first = order.last = NULL;
+    order.lock.word = 0;
+    order.chaos = chaos;
+    SYS(getrandom, &order.random, sizeof order.random, 1 /* GRND_NONBLOCK */);
+    order.random |= 1;
+}
+
+void order_add(struct thread *t) {
+    lock_take(&order.lock);
+    __atomic_fetch_add(&order.n_threads, 1, __ATOMIC_RELAXED);
+    lock_drop(&order.lock);
+}
+
+void order_remove(struct thread *t) {
+    lock_take(&order.lock);
+    __atomic_fetch_sub(&order.n_threads, 1, __ATOMIC_RELAXED);
+    lock_drop(&order.lock);
+}
+
+bool order_is_shared(void) { return __atomic_load_n(&order.n_threads, __ATOMIC_RELAXED) > 1; }
+
+/* ---- the queue; caller holds the lock ---- */
+
+static void enqueue(struct thread *t) {
+    t->turn_next = NULL;
+    if (order.last)
+        order.last->turn_next = t;
+    else
+        order.first = t;
+    order.last = t;
+    __atomic_fetch_add(&order.n_waiting, 1, __ATOMIC_SEQ_CST);
+}
+
+static void dequeue(struct thread *t) {
+    struct thread **link = &order.first, *before = NULL;
+    while (*link != t) {
+        before = *link;
+        link = &before->turn_next;
+    }
+    *link = t->turn_next;
+    if (order.last == t) order.last = before;
+    __atomic_fetch_sub(&order.n_waiting, 1, __ATOMIC_SEQ_CST);
+}
+
+static struct thread *choose(void) {
+    struct thread *t = order.first;
+    if (order.chaos && order.n_waiting > 1)
+        for (uint64_t skip = next_random() % order.n_waiting; skip; skip--) t = t->turn_next;
+    return t;
+}
+
+static void wake(struct thread *t) {
+    __atomic_fetch_add(&t->turn, 1, __ATOMIC_RELEASE);
+    SYS(futex, &t->turn, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+}
+
+static void now_owns(struct thread *t) {
+    order.owner_thread = t;
+    order.turns++;
+}
+
+/* Hands the turn, which the caller has, to somebody who waits; false: nobody does. */
+static bool hand_over(void) {
+    struct thread *t = order.first ? choose() : NULL;
+    if (!t) return false;
+    dequeue(t);
+    now_owns(t);
+    __atomic_store_n(&order.owner, id_of(t), __ATOMIC_RELEASE);
+    wake(t);
+    if (order.first) wake(order.first); /* looks after the new owner from now on */
+    return true;
+}
+
+/* ---- waiting ---- */
+
+/* Takes the turn if nobody has it, or from a call that has gone on since `calls` was seen. Caller holds the lock. */
+static bool grab(struct thread *t, uint32_t seen_owner, uint32_t seen_calls, bool may_steal) {
+    uint32_t owner = __atomic_load_n(&order.owner, __ATOMIC_ACQUIRE);
+    bool stealable = (owner & WAITS) || (may_steal && (owner & IN_CALL) && owner == seen_owner &&
+                                         __atomic_load_n(&order.calls, __ATOMIC_RELAXED) == seen_calls);
+    if (owner != 0 && !stealable) return false;
+    return __atomic_compare_exchange_n(&order.owner, &owner, id_of(t), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static uint64_t slice(void) { return order.chaos ? 50000 + next_random() % (2 * SLICE_NS) : SLICE_NS; }
+
+void order_take(struct thread *t) {
+    uint32_t seen_owner = 0, seen_calls = 0;
+    uint64_t look = LOOK_LEAST_NS, last_turns = 0, deadline = 0, call_since = 0;
+    lock_take(&order.lock);
+    if (order.owner == id_of(t) || (!order.first && grab(t, 0, 0, false))) {
+        now_owns(t);
+        __atomic_store_n(&order.owner, id_of(t), __ATOMIC_RELEASE);
+        lock_drop(&order.lock);
+        return;
+    }
+    enqueue(t);
+    for (;;) {
+        uint32_t word = __atomic_load_n(&t->turn, __ATOMIC_ACQUIRE);
+        if ((__atomic_load_n(&order.owner, __ATOMIC_ACQUIRE) & ~STATE) ==
+            id_of(t)) { /* handed over: out of the queue */
+            lock_drop(&order.lock);
+            return;
+        }
+        bool is_first = order.first == t;
+        struct __kernel_timespec timeout = {1, 0};
+        struct thread *victim = NULL;
+        if (is_first) {
+            uint64_t now = now_ns();
+            uint32_t owner = __atomic_load_n(&order.owner, __ATOMIC_ACQUIRE);
+            uint32_t calls = __atomic_load_n(&order.calls, __ATOMIC_RELAXED);
+            if (last_turns != order.turns) {
+                last_turns = order.turns;
+                deadline = now + slice();
+                look = LOOK_LEAST_NS;
+            }
+            bool same_call = (owner & IN_CALL) && owner == seen_owner && calls == seen_calls;
+            if (!same_call) call_since = now;
+            if (grab(t, seen_owner, seen_calls, same_call && now - call_since >= STEAL_AFTER_NS)) {
+                dequeue(t);
+                now_owns(t);
+                if (order.first) wake(order.first);
+                lock_drop(&order.lock);
+                return;
+            }
+            seen_owner = owner;
+            seen_calls = calls;
+            if (!(owner & IN_CALL) && now >= deadline) {
+                victim = order.owner_thread;
+                deadline = now + SLICE_NS;
+            }
+            look = (owner & IN_CALL) ? LOOK_LEAST_NS : MIN(look * 2, LOOK_MOST_NS);
+            if (deadline > now) look = MIN(look, deadline - now + 1000);
+            timeout = (struct __kernel_timespec){0, (long)look};
+        }
+        if (victim && victim != t) hurry_thread(victim);
+        lock_drop(&order.lock);
+        SYS(futex, &t->turn, FUTEX_WAIT_PRIVATE, word, &timeout, 0, 0);
+        lock_take(&order.lock);
+    }
+}
+
+void order_drop(struct thread *t) {
+    lock_take(&order.lock);
+    if (!hand_over()) __atomic_store_n(&order.owner, 0, __ATOMIC_RELEASE);
+    lock_drop(&order.lock);
+}
+
+/* ---- calls ---- */
+
+void order_enter_call(struct thread *t, bool waits) {
+    if (waits && __atomic_load_n(&order.n_waiting, __ATOMIC_RELAXED)) {
+        order_drop(t);
+        return;
+    }
+    __atomic_store_n(&order.calls, order.calls + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&order.owner, id_of(t) | IN_CALL | (waits ? WAITS : 0), __ATOMIC_SEQ_CST);
+}
+
+void order_leave_call(struct thread *t) {
+    uint32_t owner = __atomic_load_n(&order.owner, __ATOMIC_ACQUIRE);
+    if ((owner & ~STATE) == id_of(t) &&
+        __atomic_compare_exchange_n(&order.owner, &owner, id_of(t), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return;
+    order_take(t);
+}
+
+void order_reclaim(struct thread *parent, struct thread *child) {
+    lock_take(&order.lock);
+    uint32_t owner = order.owner & ~STATE;
+    if (owner == id_of(child)) {
+        if (!hand_over()) __atomic_store_n(&order.owner, 0, __ATOMIC_RELEASE);
+    }
+    lock_drop(&order.lock);
+}
+
+/* ---- preemption ---- */
+
+bool order_should_yield(struct thread *t) { return __atomic_load_n(&order.n_waiting, __ATOMIC_RELAXED) > 0; }
+
+void order_yield(struct thread *t) {
+    lock_take(&order.lock);
+    bool gone = hand_over();
+    lock_drop(&order.lock);
+    if (gone) order_take(t);
+}
+
+uint64_t order_budget(struct thread *t) {
+    if (!order.chaos || !order_is_shared()) return BUDGET_FOREVER;
+    return 1ull << (next_random() % 21); /* from every tick to a million */
+}

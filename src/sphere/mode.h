@@ -1,0 +1,44 @@
+/* Mode: what differs between standard execution, recording and replay. One object each (run.c, record.c, replay.c); nobody
+ * else asks which mode this is. A NULL member means: nothing to do. */
+#ifndef REPRISE_MODE_H
+#define REPRISE_MODE_H
+
+#include "sphere/gate.h"
+
+struct file_id;
+struct mapping;
+
+struct mode {
+    const char *name;
+    const struct policy *policy;
+    bool kernel_signals; /* masks and handlers of the program are the kernel's business, too */
+    bool hides_vdso;     /* the program makes real calls for the time */
+    /* Asynchronous signals wait for a tick point, where `tick_budget` delivers them. */
+    bool defers_signals;
+
+    void (*syscall)(struct tblock *t);     /* engine_host.syscall */
+    void (*tick_budget)(struct tblock *t); /* engine_host.tick_budget */
+    void (*insn)(struct tblock *t);        /* an instruction whose result is an input */
+
+    /* A signal is about to be delivered; may change what a fault reports. */
+    void (*signal)(struct thread *t, struct pending_signal *s, uint8_t flags);
+    /* The process dies of a signal. */
+    void (*death)(struct thread *t, int signo);
+    /* The program maps a file. */
+    void (*keep_file)(int fd, const struct file_id *id);
+
+    /* Around the making of an R-thread in this address space. */
+    void (*before_clone)(struct thread *t, struct thread *child);
+    void (*after_clone)(struct thread *t, struct thread *child, long ret);
+    /* The first thing that a new R-thread does. */
+    void (*thread_begin)(struct thread *t);
+
+    /* The image is about to be replaced: adds options for the runtime that starts over; their length. */
+    size_t (*before_exec)(struct thread *t, char *options, size_t cap);
+    void (*exec_failed)(struct thread *t);
+};
+
+extern const struct mode mode_run, mode_record, mode_replay;
+extern const struct mode *the_mode;
+
+#endif

@@ -1,0 +1,163 @@
+#include "sphere/objects.h"
+
+#include <linux/fcntl.h>
+#include <linux/futex.h>
+#include <linux/mman.h>
+#include <linux/time_types.h>
+
+#include "inproc/fmt.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+#include "sphere/channel.h"
+#include "sphere/event_log.h"
+#include "sphere/runtime.h"
+#include "sphere/sys/special.h"
+
+#define PROBES 64
+
+/* ---- recording ---- */
+
+static bool is_same(const struct channel_file *f, const struct file_id *id) {
+    return f->dev == id->dev && f->ino == id->ino && f->size == id->size && f->mtime_ns == id->mtime_ns &&
+           f->ctime_ns == id->ctime_ns;
+}
+
+/* The entry of a file; NULL: the table has none. */
+static struct channel_file *find(const struct file_id *id) {
+    uint32_t slot = channel_file_slot(id->dev, id->ino, id->mtime_ns);
+    for (uint32_t k = 0; k < PROBES; k++) {
+        struct channel_file *f = &the_channel->files[(slot + k) % CHANNEL_FILES];
+        uint32_t state = __atomic_load_n(&f->state, __ATOMIC_ACQUIRE);
+        if (state == FILE_FREE) return NULL;
+        if (is_same(f, id)) return f;
+    }
+    return NULL;
+}
+
+static struct channel_file *claim(const struct file_id *id) {
+    uint32_t slot = channel_file_slot(id->dev, id->ino, id->mtime_ns);
+    for (uint32_t k = 0; k < PROBES; k++) {
+        struct channel_file *f = &the_channel->files[(slot + k) % CHANNEL_FILES];
+        uint32_t expected = FILE_FREE;
+        if (!__atomic_compare_exchange_n(&f->state, &expected, FILE_BUSY, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            continue;
+        f->dev = id->dev;
+        f->ino = id->ino;
+        f->size = id->size;
+        f->mtime_ns = id->mtime_ns;
+        f->ctime_ns = id->ctime_ns;
+        return f;
+    }
+    return NULL;
+}
+
+static bool send(int fd, struct channel_file *f) {
+    struct channel_file_message message = {.entry = (uint32_t)(f - the_channel->files)};
+    struct {
+        uint64_t len;
+        int32_t level, type, fd, pad;
+    } control = {20, 1 /* SOL_SOCKET */, 1 /* SCM_RIGHTS */, fd, 0};
+    struct {
+        void *base;
+        uint64_t len;
+    } iov = {&message, sizeof message};
+    struct {
+        void *name;
+        uint64_t name_len;
+        void *iov;
+        uint64_t iov_len;
+        void *control;
+        uint64_t control_len;
+        uint64_t flags;
+    } msg = {0, 0, &iov, 1, &control, sizeof control, 0};
+    long ret;
+    do ret = SYS(sendmsg, fd_own() + 2, &msg, 0x4000 /* MSG_NOSIGNAL */);
+    while (ret == -EINTR);
+    return ret == sizeof message;
+}
+
+static void wait_until_kept(struct channel_file *f) {
+    while (__atomic_load_n(&f->state, __ATOMIC_ACQUIRE) == FILE_BUSY) {
+        struct __kernel_timespec timeout = {0, 200000000};
+        SYS(futex, &f->state, FUTEX_WAIT, FILE_BUSY, &timeout, 0, 0);
+        if (__atomic_load_n(&the_channel->stopped, __ATOMIC_ACQUIRE) || SYS(kill, the_channel->controller, 0) == -ESRCH)
+            return;
+    }
+}
+
+void objects_keep(int fd, const struct file_id *id) {
+    if (!id->ino || __atomic_load_n(&the_channel->stopped, __ATOMIC_ACQUIRE)) return;
+    struct channel_file *f = find(id);
+    if (!f) {
+        f = claim(id);
+        if (!f || !send(fd, f)) {
+            say("a mapped file could not be kept: this recording will not replay beyond here");
+            return;
+        }
+    }
+    wait_until_kept(f);
+    f->reserved = 1; /* used by this recording */
+}
+
+struct object_name objects_name(const struct file_id *id) {
+    struct channel_file *f = find(id);
+    return f && __atomic_load_n(&f->state, __ATOMIC_ACQUIRE) == FILE_KEPT ? f->name : (struct object_name){0, 0};
+}
+
+void objects_log_mapped(struct thread *t, uint64_t nr, const uint64_t a[6], long ret) {
+    bool is_anonymous = nr == __NR_mmap && (a[3] & MAP_ANONYMOUS);
+    struct mapping m;
+    if (sys_failed(ret) || is_anonymous || !aspace_find((gaddr)ret, &m)) return;
+    struct event *e = event_new(t, EV_MAPPED, 0, sizeof(struct ev_mapped));
+    struct ev_mapped *v = (struct ev_mapped *)(e + 1);
+    *v = (struct ev_mapped){.dev = m.file.dev,
+                            .ino = m.file.ino,
+                            .size = nr == __NR_shmat ? m.end - m.start : m.file.size,
+                            .mtime_ns = m.file.mtime_ns,
+                            .ctime_ns = m.file.ctime_ns,
+                            .flags = m.was_writable ? MAPPED_UNSURE : 0};
+    if (nr == __NR_mmap) v->object = objects_name(&m.file);
+}
+
+/* ---- replay ---- */
+
+static void store_path(const struct object_name *name, char *out, size_t cap) {
+    char hex[40];
+    fmt_into(hex, sizeof hex, "%016lx%016lx", name->hi, name->lo);
+    fmt_into(out, cap, "%s/%c%c/%s", the_runtime.store, hex[0], hex[1], hex + 2);
+}
+
+int objects_open(const struct object_name *name) {
+    char path[sizeof the_runtime.store + 48];
+    store_path(name, path, sizeof path);
+    long fd = SYS(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) die("the recording needs %s, which cannot be opened (error %ld)", path, -fd);
+    return (int)fd;
+}
+
+#define SHARED_MAX 256
+
+static struct {
+    uint64_t dev, ino;
+    int fd;
+} shared[SHARED_MAX];
+static size_t n_shared;
+
+static void fill(int to, const struct ev_mapped *m) {
+    if (!m->object.lo && !m->object.hi) return;
+    int from = objects_open(&m->object);
+    for (long n; (n = SYS(sendfile, to, from, 0, 1ul << 30)) > 0;) {}
+    SYS(close, from);
+}
+
+int objects_shared(const struct ev_mapped *m) {
+    for (size_t i = 0; i < n_shared; i++)
+        if (shared[i].dev == m->dev && shared[i].ino == m->ino) return shared[i].fd;
+    if (n_shared == SHARED_MAX) die("more than %d shared files are mapped", SHARED_MAX);
+    long fd = SYS(memfd_create, "reprise", 1 /* MFD_CLOEXEC */);
+    if (fd < 0 || SYS(ftruncate, fd, m->size) != 0) die("no memory for a shared file of %lu bytes", m->size);
+    fill((int)fd, m);
+    shared[n_shared].dev = m->dev;
+    shared[n_shared].ino = m->ino;
+    return shared[n_shared++].fd = (int)fd;
+}

@@ -1,0 +1,21 @@
+/* Objects: files that the program maps. The controller keeps their contents; events name them by hash. */
+#ifndef REPRISE_OBJECTS_H
+#define REPRISE_OBJECTS_H
+
+#include "log/events.h"
+#include "sphere/aspace.h"
+#include "sphere/thread.h"
+
+/* Recording: the controller gets the file to keep, unless it has it. */
+void objects_keep(int fd, const struct file_id *id);
+/* The name of a file that was kept; all zero: it could not be. */
+struct object_name objects_name(const struct file_id *id);
+/* The MAPPED event of a call that has mapped something. */
+void objects_log_mapped(struct thread *t, uint64_t nr, const uint64_t a[6], long ret);
+
+/* Replay: a descriptor of the contents, for private mappings; or -errno. The caller closes it. */
+int objects_open(const struct object_name *name);
+/* Replay: memory for what the recorded program mapped shared, the same for each mapping of one file. */
+int objects_shared(const struct ev_mapped *m);
+
+#endif

@@ -1,0 +1,165 @@
+#include "sphere/outputs.h"
+
+#include <linux/fcntl.h>
+#include <linux/futex.h>
+#include <linux/time_types.h>
+
+#include "inproc/sys.h"
+#include "sphere/channel.h"
+#include "sphere/gate.h"
+
+#define SETS 64 /* descriptors from here on are not followed */
+
+static uint32_t which(const struct process *p, uint64_t fd) {
+    if (fd >= SETS) return 0;
+    return p->out_fds[1] >> fd & 1 ? 1 : p->out_fds[2] >> fd & 1 ? 2 : 0;
+}
+
+static void set(struct process *p, uint64_t fd, uint32_t value) {
+    if (fd >= SETS) return;
+    for (uint32_t i = 1; i <= 2; i++) p->out_fds[i] = (p->out_fds[i] & ~(1ull << fd)) | (uint64_t)(value == i) << fd;
+}
+
+static bool is_write(uint64_t nr) {
+    switch (nr) {
+    case __NR_write:
+    case __NR_writev:
+    case __NR_pwrite64:
+    case __NR_pwritev:
+    case __NR_pwritev2:
+    case __NR_sendto: return true;
+    default: return false;
+    }
+}
+
+/* ---- one writer at a time ---- */
+
+/* Held by process id, so that a holder that was killed can be told. */
+static bool lock(void) {
+    uint32_t self = (uint32_t)SYS(getpid);
+    for (int tries = 0; tries < 100; tries++) {
+        uint32_t holder = 0;
+        if (__atomic_compare_exchange_n(&the_channel->out_lock, &holder, self, false, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED))
+            return true;
+        if (SYS(kill, holder, 0) == -ESRCH) {
+            __atomic_compare_exchange_n(&the_channel->out_lock, &holder, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+            continue;
+        }
+        struct __kernel_timespec timeout = {0, 5000000};
+        SYS(futex, &the_channel->out_lock, FUTEX_WAIT, holder, &timeout, 0, 0);
+    }
+    return false; /* somebody's output is stuck: ours need not be */
+}
+
+static void unlock(void) {
+    __atomic_store_n(&the_channel->out_lock, 0, __ATOMIC_RELEASE);
+    SYS(futex, &the_channel->out_lock, FUTEX_WAKE, 1, 0, 0, 0);
+}
+
+bool outputs_begin(struct thread *t, uint64_t nr, const uint64_t a[6], struct output *out) {
+    if (!is_write(nr)) return false;
+    out->fd = which(t->process, a[0]);
+    if (!out->fd) return false;
+    out->locked = __atomic_load_n(&the_channel->next_stream, __ATOMIC_RELAXED) > 1 && lock();
+    return true;
+}
+
+bool outputs_end(struct output *out, long ret) {
+    if (ret > 0) out->seq = __atomic_fetch_add(&the_channel->out_seq, 1, __ATOMIC_RELAXED);
+    if (out->locked) unlock();
+    return ret > 0;
+}
+
+/* ---- descriptors ---- */
+
+long outputs_refuse(struct thread *t, uint64_t nr, const uint64_t a[6]) {
+    switch (nr) {
+    case __NR_sendfile: return which(t->process, a[0]) ? -EINVAL : 0;
+    case __NR_splice:
+    case __NR_copy_file_range: return which(t->process, a[2]) ? -EINVAL : 0;
+    case __NR_tee: return which(t->process, a[1]) ? -EINVAL : 0;
+    case __NR_vmsplice: return which(t->process, a[0]) ? -EBADF : 0;
+    default: return 0;
+    }
+}
+
+void outputs_follow(struct thread *t, uint64_t nr, const uint64_t a[6], long ret) {
+    struct process *p = t->process;
+    if (ret < 0) return;
+    switch (nr) {
+    case __NR_close: set(p, (uint32_t)a[0], 0); break;
+    case __NR_dup:
+    case __NR_dup2:
+    case __NR_dup3: set(p, (uint64_t)ret, which(p, (uint32_t)a[0])); break;
+    case __NR_fcntl:
+        if (a[1] == F_DUPFD || a[1] == F_DUPFD_CLOEXEC) set(p, (uint64_t)ret, which(p, (uint32_t)a[0]));
+        break;
+    case __NR_close_range:
+        if (!(a[2] & 4 /* CLOSE_RANGE_CLOEXEC */))
+            for (uint64_t fd = (uint32_t)a[0]; fd <= (uint32_t)a[1] && fd < SETS; fd++) set(p, fd, 0);
+        break;
+    }
+}
+
+void outputs_after_exec(struct process *p) {
+    for (uint64_t fd = 0; fd < SETS; fd++)
+        if (which(p, fd) && SYS(fcntl, fd, F_GETFD) < 0) set(p, fd, 0);
+}
+
+/* ---- replay ---- */
+
+/* Outputs come in the recorded order. One that never comes (its process was killed before it could say so) is not waited for
+ * forever. */
+static void await_place(uint64_t seq) {
+    uint64_t last = UINT64_MAX;
+    int quiet = 0;
+    for (;;) {
+        uint32_t word = __atomic_load_n(&the_channel->out_futex, __ATOMIC_ACQUIRE);
+        uint64_t now = __atomic_load_n(&the_channel->out_seq, __ATOMIC_ACQUIRE);
+        if (now >= seq || quiet >= 100) return;
+        quiet = now == last ? quiet + 1 : 0;
+        last = now;
+        struct __kernel_timespec timeout = {0, 100000000};
+        SYS(futex, &the_channel->out_futex, FUTEX_WAIT, word, &timeout, 0, 0);
+    }
+}
+
+static void write_all(uint32_t fd, gaddr from, uint64_t n) {
+    char piece[4096];
+    while (n) {
+        uint64_t k = MIN(n, sizeof piece);
+        if (!guest_read(piece, from, k)) return;
+        for (uint64_t done = 0; done < k;) {
+            long ret = SYS(write, fd, piece + done, k - done);
+            if (ret == -EINTR || ret == -EAGAIN) continue;
+            if (ret <= 0) return;
+            done += (uint64_t)ret;
+        }
+        from += k;
+        n -= k;
+    }
+}
+
+static void write_vector(uint32_t fd, gaddr v, uint64_t count, uint64_t n) {
+    uint64_t piece[2];
+    for (uint64_t i = 0; i < count && n && guest_read(piece, v + 16 * i, 16); i++) {
+        uint64_t k = MIN(piece[1], n);
+        write_all(fd, piece[0], k);
+        n -= k;
+    }
+}
+
+void outputs_repeat(uint64_t nr, const uint64_t a[6], uint32_t fd, uint64_t seq, long ret) {
+    if (ret <= 0 || (fd != 1 && fd != 2)) return;
+    await_place(seq);
+    if (nr == __NR_writev || nr == __NR_pwritev || nr == __NR_pwritev2)
+        write_vector(fd, a[1], a[2], (uint64_t)ret);
+    else
+        write_all(fd, a[1], (uint64_t)ret);
+    uint64_t now = __atomic_load_n(&the_channel->out_seq, __ATOMIC_RELAXED);
+    while (now <= seq && !__atomic_compare_exchange_n(&the_channel->out_seq, &now, seq + 1, false, __ATOMIC_RELEASE,
+                                                      __ATOMIC_RELAXED)) {}
+    __atomic_fetch_add(&the_channel->out_futex, 1, __ATOMIC_RELEASE);
+    SYS(futex, &the_channel->out_futex, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
+}

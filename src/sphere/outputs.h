@@ -1,0 +1,28 @@
+/* The sphere's standard output and error: replay repeats what went there, in the recorded order.
+ * Descriptors are followed through dup and close; the order among parallel processes is a number that each output gets. */
+#ifndef REPRISE_OUTPUTS_H
+#define REPRISE_OUTPUTS_H
+
+#include "sphere/thread.h"
+
+struct output {
+    uint32_t fd; /* 1 or 2 */
+    uint64_t seq;
+    bool locked;
+};
+
+/* Recording: whether the call writes to one of them; no other process of the sphere does until outputs_end. */
+bool outputs_begin(struct thread *t, uint64_t nr, const uint64_t a[6], struct output *out);
+/* False: nothing was written. */
+bool outputs_end(struct output *out, long ret);
+/* Calls that move data to them inside the kernel are refused: nobody would know what it was. 0: may be issued. */
+long outputs_refuse(struct thread *t, uint64_t nr, const uint64_t a[6]);
+/* After a call that may have made or closed descriptors. */
+void outputs_follow(struct thread *t, uint64_t nr, const uint64_t a[6], long ret);
+/* After execve: some were to be closed. */
+void outputs_after_exec(struct process *p);
+
+/* Replay: writes what the recorded call wrote, in its place. */
+void outputs_repeat(uint64_t nr, const uint64_t a[6], uint32_t fd, uint64_t seq, long ret);
+
+#endif

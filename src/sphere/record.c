@@ -1,0 +1,590 @@
+#include "sphere/record.h"
+
+#include <linux/futex.h>
+#include <linux/mman.h>
+#include <linux/sched.h>
+
+#include "engine/cache.h"
+#include "engine/kept.h"
+#include "inproc/arena.h"
+#include "inproc/fmt.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+#include "recorder/order.h"
+#include "sphere/aspace.h"
+#include "sphere/code_watch.h"
+#include "sphere/event_log.h"
+#include "sphere/mode.h"
+#include "sphere/objects.h"
+#include "sphere/outputs.h"
+#include "sphere/recorded_insn.h"
+#include "sphere/runtime.h"
+#include "sphere/signals.h"
+#include "sphere/sys/model.h"
+#include "sphere/sys/scratch.h"
+#include "sphere/sys/special.h"
+#include "sphere/thread_end.h"
+#include "sphere/vdso.h"
+
+/* ---- what a call wrote ---- */
+
+struct outs {
+    struct writes w;
+    struct thread *t;
+    uint32_t n;
+    bool count; /* only how many events there would be */
+};
+
+static void out_range(struct writes *w, gaddr start, size_t len) {
+    struct outs *o = (struct outs *)w;
+    o->n += event_memory(o->t, EV_OUT, start, len, o->count);
+}
+
+static void out_anywhere(struct writes *w) {} /* said before the call was made */
+
+static uint32_t log_outs(struct thread *t, uint64_t nr, const uint64_t a[6], long ret, bool count) {
+    struct outs o = {
+        .w = {.range = out_range, .anywhere = out_anywhere, .is_done = true, .ret = ret}, .t = t, .count = count};
+    if (nr < MODEL_CALLS) model_writes(nr, a, &o.w);
+    return o.n;
+}
+
+static struct ev_syscall *log_call(struct thread *t, uint64_t nr, const uint64_t a[6], long ret, uint8_t flags) {
+    uint32_t outs = log_outs(t, nr, a, ret, true);
+    struct event *e = event_new(t, EV_SYSCALL, (uint16_t)nr, sizeof(struct ev_syscall));
+    struct ev_syscall *s = (struct ev_syscall *)(e + 1);
+    e->flags = flags;
+    s->ret = ret;
+    memcpy(s->args, a, sizeof s->args);
+    s->outs = outs;
+    s->out_fd = 0;
+    s->out_seq = 0;
+    return s;
+}
+
+/* The event of a call that is done. */
+static void log_done(struct thread *t, uint64_t nr, const uint64_t a[6], long ret) {
+    uint8_t flags = t->restore_mask ? EVF_RESTORE_MASK : 0;
+    log_call(t, nr, a, ret, flags);
+    log_outs(t, nr, a, ret, false);
+}
+
+/* ---- calls that cannot be recorded ---- */
+
+static void note_anywhere(struct writes *w) { w->is_done = true; }
+static void note_range(struct writes *w, gaddr start, size_t len) {}
+
+static bool writes_anywhere(uint64_t nr, const uint64_t a[6]) {
+    struct writes w = {.range = note_range, .anywhere = note_anywhere};
+    model_writes(nr, a, &w);
+    return w.is_done;
+}
+
+/* Says so once for each call (and request). */
+static void say_refused(uint64_t nr, uint64_t request) {
+    static uint64_t said[64];
+    static size_t n;
+    uint64_t key = nr << 40 | (request & 0xffffffffffull);
+    for (size_t i = 0; i < n; i++)
+        if (said[i] == key) return;
+    if (n < ARRAY_LEN(said)) said[n++] = key;
+    const char *name = nr < MODEL_CALLS && model_rows[nr].name[0] ? model_rows[nr].name : "unknown call";
+    if (nr == __NR_ioctl)
+        say("ioctl request 0x%lx is not in the model: refused while recording", request);
+    else
+        say("%s (%lu) cannot be recorded: refused", name, nr);
+}
+
+/* 0: may be issued. */
+static long refusal(uint64_t nr, const uint64_t a[6]) {
+    if (nr == __NR_rseq || nr == __NR_restart_syscall) return nr == __NR_rseq ? -ENOSYS : -EINTR;
+    if (nr >= MODEL_CALLS || model_rows[nr].does == DOES_REFUSE || model_rows[nr].does == DOES_UNKNOWN) {
+        bool is_quiet = nr == __NR_io_uring_setup || nr == __NR_perf_event_open || nr == __NR_userfaultfd ||
+                        (nr < MODEL_CALLS && model_special[nr] == sys_enosys);
+        if (!is_quiet) say_refused(nr, 0);
+        return -ENOSYS;
+    }
+    if (writes_anywhere(nr, a)) {
+        say_refused(nr, nr == __NR_ioctl ? a[1] : 0);
+        return nr == __NR_ioctl ? -ENOTTY : nr == __NR_ptrace ? -EPERM : -ENOSYS;
+    }
+    return 0;
+}
+
+/* ---- ordinary calls ---- */
+
+static const uint16_t waiting_calls[] = {
+    __NR_poll,
+    __NR_select,
+    __NR_pause,
+    __NR_nanosleep,
+    __NR_accept,
+    __NR_wait4,
+    __NR_futex,
+    __NR_epoll_wait,
+    __NR_rt_sigtimedwait,
+    __NR_rt_sigsuspend,
+    __NR_clock_nanosleep,
+    __NR_waitid,
+    __NR_pselect6,
+    __NR_ppoll,
+    __NR_epoll_pwait,
+    __NR_accept4,
+    __NR_semop,
+    __NR_semtimedop,
+    __NR_msgrcv,
+    __NR_flock,
+    __NR_futex_waitv,
+    455 /* futex_wait */,
+    441 /* epoll_pwait2 */,
+};
+
+static bool waits[MODEL_CALLS];
+
+/* Most likely the call will wait, and others had better run at once. */
+static bool most_likely_waits(uint64_t nr, const uint64_t a[6]) {
+    if (!waits[nr]) return false;
+    if (nr == __NR_futex) {
+        int op = (int)a[1] & FUTEX_CMD_MASK;
+        return op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET || op == FUTEX_LOCK_PI || op == FUTEX_WAIT_REQUEUE_PI ||
+               op == FUTEX_LOCK_PI2;
+    }
+    return true;
+}
+
+static long issue(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
+    struct thread *t = tb->thread;
+    __atomic_store_n(&t->in_call, true, __ATOMIC_RELAXED);
+    __asm__ volatile("" ::: "memory");
+    if (unlikely(code_watch_protected)) model_before_kernel_write(nr, a);
+    gate_fn *special = model_special[nr];
+    long ret = special ? special(tb, a) : gate_syscall((long)nr, a);
+    __atomic_store_n(&t->in_call, false, __ATOMIC_RELEASE);
+    return ret;
+}
+
+/* With others around, what the kernel writes must not be seen before the turn is ours again. */
+static long issue_sharing(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
+    struct thread *t = tb->thread;
+    struct scratch s;
+    bool redirected = scratch_begin(&s, tb, nr, a);
+    order_enter_call(t, most_likely_waits(nr, a));
+    long ret = issue(tb, nr, a);
+    order_leave_call(t);
+    return redirected ? scratch_end(&s, tb, nr, a, ret) : ret;
+}
+
+static long vdso_time(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
+    int64_t v[2];
+    if (!vdso_clock_gettime || nr != __NR_clock_gettime || vdso_clock_gettime((int)a[0], v) != 0)
+        return issue(tb, nr, a);
+    if (unlikely(code_watch_protected)) model_before_kernel_write(nr, a);
+    return guest_write(a[1], v, sizeof v) ? 0 : -EFAULT;
+}
+
+/* One of the calls that are the same for all threads: the kernel keeps nothing for them in the program's memory. */
+static long own_tid_calls(struct tblock *tb, uint64_t nr, const uint64_t a[6]) {
+    struct thread *t = tb->thread;
+    switch (nr) {
+    case __NR_set_tid_address: return thread_set_tid_address(t, a[0]);
+    case __NR_set_robust_list: return thread_set_robust_list(t, a[0], a[1]);
+    default: return thread_get_robust_list(t, a);
+    }
+}
+
+static long perform(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
+    long ret = refusal(nr, a);
+    if (ret) return ret;
+    switch (nr) {
+    case __NR_clock_gettime: return vdso_time(tb, nr, a);
+    case __NR_set_tid_address:
+    case __NR_set_robust_list:
+    case __NR_get_robust_list: return own_tid_calls(tb, nr, a);
+    case __NR_sched_yield:
+        if (order_is_shared()) {
+            order_yield(tb->thread);
+            return 0;
+        }
+        return issue(tb, nr, a);
+    case __NR_madvise:
+        if (a[2] == MADV_FREE) a[2] = MADV_DONTNEED; /* what is dropped must not depend on memory pressure */
+        return issue(tb, nr, a);
+    }
+    ret = outputs_refuse(tb->thread, nr, a);
+    if (ret) return ret;
+    bool shared = (model_rows[nr].flags & CALL_BLOCKS) && order_is_shared();
+    return shared ? issue_sharing(tb, nr, a) : issue(tb, nr, a);
+}
+
+static void finish(struct tblock *tb, gaddr next, uint64_t flags, long ret) {
+    tb->gpr[RAX] = (uint64_t)ret;
+    tb->gpr[RCX] = next;
+    tb->gpr[R11] = flags;
+}
+
+static void signals_behind(struct thread *t) {
+    if (unlikely(signals_is_waiting(t))) signals_deliver_deferred(t, EVF_AFTER);
+    if (unlikely(t->restore_mask)) signals_end_wait(t);
+}
+
+static void ordinary(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {
+    struct thread *t = tb->thread;
+    const uint64_t asked[6] = {a[0], a[1], a[2], a[3], a[4], a[5]};
+    struct output out;
+    bool is_output = outputs_begin(t, nr, a, &out);
+    long ret = perform(tb, nr, a);
+    if (ret == GATE_ABORTED) {
+        if (is_output) outputs_end(&out, ret);
+        tb->pc = next - 2;
+        if (signals_is_waiting(t)) {
+            signals_deliver_deferred(t, EVF_AT_GATE);
+            stream_commit();
+        }
+        tb->pending = 0;
+        return;
+    }
+    outputs_follow(t, nr, asked, ret);
+    uint8_t ev_flags = t->restore_mask ? EVF_RESTORE_MASK : 0;
+    bool counted = is_output && outputs_end(&out, ret);
+    struct ev_syscall *s = log_call(t, nr, asked, ret, ev_flags | (counted ? EVF_OUTPUT : 0));
+    if (counted) {
+        s->out_fd = out.fd;
+        s->out_seq = out.seq;
+    }
+    log_outs(t, nr, asked, ret, false);
+    if (unlikely(nr == __NR_mmap || nr == __NR_shmat)) objects_log_mapped(t, nr, asked, ret);
+    finish(tb, next, flags, ret);
+    stream_commit();
+    signals_behind(t);
+}
+
+/* ---- processes and threads ---- */
+
+static void log_child(struct thread *t, enum event_kind kind, uint64_t stream, uint32_t thread) {
+    struct event *e = event_new(t, kind, 0, sizeof(struct ev_child));
+    *(struct ev_child *)(e + 1) = (struct ev_child){.stream = stream, .thread = thread};
+}
+
+static void log_exit(struct thread *t, enum event_kind kind, int status) {
+    struct event *e = event_new(t, kind, 0, sizeof(struct ev_exit));
+    *(struct ev_exit *)(e + 1) = (struct ev_exit){.status = status};
+}
+
+static uint32_t n_rthreads = 1; /* numbers given out in this stream */
+static struct stream child_stream;
+
+static void forked_child(struct thread *t) {
+    uint32_t parent_thread = t->number;
+    uint64_t parent = the_stream.number;
+    stream_attach_writer(fd_own() + 1, &child_stream);
+    t->number = 0;
+    n_rthreads = 1;
+    order_start(t, the_channel->flags & CHANNEL_CHAOS);
+    struct event *e = event_new(t, EV_FORKED, 0, sizeof(struct ev_forked));
+    *(struct ev_forked *)(e + 1) = (struct ev_forked){
+        .pid = (uint32_t)SYS(getpid), .ppid = (uint32_t)SYS(getppid), .parent = parent, .parent_thread = parent_thread};
+}
+
+/* No ring is left, or recording has ended: the child goes on by itself. */
+static bool announce_fork(struct thread *t) {
+    bool recorded = stream_new(&child_stream);
+    if (!recorded) child_stream = (struct stream){UINT64_MAX, CHANNEL_RINGS};
+    log_child(t, EV_FORK, child_stream.number, 0);
+    return recorded;
+}
+
+static void fork_call(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {
+    struct thread *t = tb->thread;
+    const uint64_t asked[6] = {a[0], a[1], a[2], a[3], a[4], a[5]};
+    bool recorded = announce_fork(t);
+    stream_commit();
+    long ret = issue(tb, nr, a);
+    if (ret == 0 && t->process->pid != 0 && recorded) forked_child(t);
+    if (ret == 0 && !recorded) stream_abandon();
+    if (ret < 0 && recorded) stream_discard(&child_stream);
+    log_done(t, nr, asked, ret);
+    finish(tb, next, flags, ret);
+    stream_commit();
+    signals_behind(t);
+}
+
+static uint64_t clone_flags(uint64_t nr, const uint64_t a[6]) {
+    uint64_t flags = a[0];
+    if (nr == __NR_fork) return 0;
+    if (nr == __NR_vfork) return CLONE_VM | CLONE_VFORK;
+    if (nr == __NR_clone3 && !guest_read(&flags, a[0], 8)) return 0;
+    return flags;
+}
+
+/* sys/proc.c: a thread block for the child is there, the kernel has not been asked yet. */
+static void before_clone(struct thread *t, struct thread *child) {
+    child->number = n_rthreads++;
+    order_add(child);
+    log_child(t, EV_CLONE, the_stream.number, child->number);
+    stream_commit();
+    if (child->vforked) order_enter_call(t, true);
+}
+
+static void after_clone(struct thread *t, struct thread *child, long ret) {
+    if (child->vforked) {
+        order_reclaim(t, child);
+        order_leave_call(t);
+    }
+    if (ret < 0 || child->vforked) order_remove(child);
+}
+
+static void thread_begin(struct thread *t) {
+    order_take(t);
+    event_new(t, EV_TURN, 0, 0);
+    stream_commit();
+}
+
+static void clone_call(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {
+    struct thread *t = tb->thread;
+    const uint64_t asked[6] = {a[0], a[1], a[2], a[3], a[4], a[5]};
+    long ret = issue(tb, nr, a);
+    log_done(t, nr, asked, ret);
+    finish(tb, next, flags, ret);
+    stream_commit();
+    signals_behind(t);
+}
+
+static void end_of_process(struct thread *t, int status) {
+    log_exit(t, EV_END, status);
+    stream_close();
+}
+
+static void exit_call(struct tblock *tb, int status) {
+    struct thread *t = tb->thread;
+    if (!t->vforked && !order_is_shared()) {
+        end_of_process(t, (status & 0xff) << 8);
+        sys_exit_group(tb, (uint64_t[6]){(uint64_t)status});
+    }
+    log_exit(t, EV_EXIT, status);
+    thread_clear_words(t);
+    stream_commit();
+    if (!t->vforked) order_remove(t);
+    order_drop(t);
+    thread_exit(t, status);
+}
+
+static void exit_group_call(struct tblock *tb, int status) {
+    struct thread *t = tb->thread;
+    if (t->process->shares_memory) { /* a vfork child: only it ends */
+        log_exit(t, EV_EXIT, status);
+        stream_commit();
+        order_drop(t);
+    } else {
+        end_of_process(t, (status & 0xff) << 8);
+    }
+    sys_exit_group(tb, (uint64_t[6]){(uint64_t)status});
+}
+
+static void death(struct thread *t, int signo) {
+    if (t->process->shares_memory) {
+        log_exit(t, EV_EXIT, signo);
+        stream_commit();
+        order_drop(t);
+        return;
+    }
+    end_of_process(t, signo);
+}
+
+/* ---- exec ---- */
+
+static struct stream exec_stream;
+
+static size_t before_exec(struct thread *t, char *options, size_t cap) {
+    exec_stream = (struct stream){UINT64_MAX, CHANNEL_RINGS};
+    bool recorded = options && stream_new(&exec_stream);
+    log_child(t, EV_EXEC, exec_stream.number, 0);
+    stream_commit();
+    if (!recorded) return options ? fmt_into(options, cap, ",mode=run") : 0;
+    char old[24] = "";
+    if (!t->process->shares_memory) fmt_into(old, sizeof old, ",oldring=%u", the_stream.ring);
+    return fmt_into(options, cap, "%s,stream=%lu,ring=%u,parent=%lu,outs=%lx:%lx", old, exec_stream.number,
+                    exec_stream.ring, the_stream.number, t->process->out_fds[1], t->process->out_fds[2]);
+}
+
+static void exec_failed(struct thread *t) {
+    if (exec_stream.ring < CHANNEL_RINGS) stream_discard(&exec_stream);
+}
+
+/* ---- the gate ---- */
+
+static void on_syscall(struct tblock *tb) {
+    struct thread *t = tb->thread;
+    uint64_t nr = tb->gpr[RAX], a[6];
+    gate_args(tb, a);
+    gaddr next = tb->pc;
+    uint64_t flags = tb->rflags | (tb->trap_flag ? RFLAGS_TF : 0);
+    if (unlikely(signals_is_waiting(t))) {
+        tb->pc = next - 2;
+        signals_deliver_deferred(t, EVF_AT_GATE);
+        stream_commit();
+        return;
+    }
+    tb->pending = 0;
+    if (unlikely(t->seccomp.mode)) {
+        long verdict = seccomp_apply(tb, nr, a);
+        if (verdict == SECCOMP_DELIVERED) return;
+        if (verdict != SECCOMP_ALLOWED) {
+            finish(tb, next, flags, verdict);
+            return;
+        }
+    }
+    switch (nr) {
+    case __NR_exit: exit_call(tb, (int)a[0]); break;
+    case __NR_exit_group: exit_group_call(tb, (int)a[0]); break;
+    case __NR_fork:
+    case __NR_vfork:
+    case __NR_clone:
+    case __NR_clone3:
+        if (clone_flags(nr, a) & CLONE_VM)
+            clone_call(tb, nr, a, next, flags);
+        else
+            fork_call(tb, nr, a, next, flags);
+        break;
+    case __NR_rt_sigreturn:
+        log_call(t, nr, a, 0, 0);
+        stream_commit();
+        signals_sigreturn(tb, a);
+        signals_behind(t);
+        break;
+    default: ordinary(tb, nr, a, next, flags);
+    }
+}
+
+/* ---- other inputs ---- */
+
+static void on_insn(struct tblock *tb) {
+    struct recorded_insn in;
+    struct ev_insn result;
+    if (!recorded_insn_decode(tb, &in)) return;
+    recorded_insn_execute(&in, tb, &result);
+    struct event *e = event_new(tb->thread, EV_INSN, in.which, sizeof result);
+    memcpy(e + 1, &result, sizeof result);
+    stream_commit();
+    recorded_insn_apply(&in, tb, &result);
+}
+
+static void on_signal(struct thread *t, struct pending_signal *s, uint8_t flags) {
+    struct event *e =
+        event_new(t, s->is_fault ? EV_FAULT : EV_SIGNAL, (uint16_t)s->info.signo, sizeof(struct ev_signal));
+    struct ev_signal *v = (struct ev_signal *)(e + 1);
+    e->flags = flags;
+    memcpy(v->info, &s->info, sizeof v->info);
+    v->err = t->fault_err;
+    v->trapno = t->fault_trapno;
+    v->cr2 = t->fault_cr2;
+    stream_commit();
+}
+
+static void on_tick_budget(struct tblock *tb) {
+    struct thread *t = tb->thread;
+    tb->pending = 0;
+    if (signals_is_waiting(t)) {
+        signals_deliver_deferred(t, 0);
+    } else if (order_should_yield(t)) {
+        cache_idle(tb);
+        event_new(t, EV_PREEMPT, 0, 0);
+        stream_commit();
+        order_yield(t);
+        event_new(t, EV_TURN, 0, 0);
+    }
+    stream_commit();
+    ticks_set_budget(tb, order_budget(t));
+}
+
+/* ---- start ---- */
+
+static void log_map(struct thread *t, const struct mapping *m) {
+    struct event *e = event_new(t, EV_MAP, 0, sizeof(struct ev_map));
+    struct ev_map *v = (struct ev_map *)(e + 1);
+    *v = (struct ev_map){.start = m->start,
+                         .end = m->end,
+                         .offset = m->offset,
+                         .prot = m->prot | (m->was_writable ? MAP_UNSURE : 0),
+                         .flags = m->flags,
+                         .dev = m->file.dev,
+                         .ino = m->file.ino,
+                         .size = m->file.size,
+                         .mtime_ns = m->file.mtime_ns,
+                         .ctime_ns = m->file.ctime_ns};
+    memcpy(v->name, m->name, sizeof v->name);
+    if (m->file.ino) v->object = objects_name(&m->file);
+}
+
+/* Where the loader has written: the stack, and the last pages of data segments, cleared behind the file's end. */
+static uint32_t log_contents(struct thread *t, const struct mapping *m, bool count) {
+    if (strcmp(m->name, "[stack]") == 0) {
+        gaddr from = PAGE_DOWN(t->tb->gpr[RSP]);
+        return from < m->start ? 0 : event_memory(t, EV_MEMORY, from, m->end - from, count);
+    }
+    if (m->file.ino && (m->prot & PROT_WRITE) && (m->flags & MAP_TYPE) == MAP_PRIVATE)
+        return event_memory(t, EV_MEMORY, m->end - PAGE_SIZE, PAGE_SIZE, count);
+    return 0;
+}
+
+void record_start(struct thread *t, const struct load_result *r, uint64_t parent) {
+    for (size_t i = 0; i < ARRAY_LEN(waiting_calls); i++) waits[waiting_calls[i]] = true;
+    t->number = 0;
+    order_start(t, the_channel->flags & CHANNEL_CHAOS);
+    struct mapping m;
+    uint32_t maps = 0, memory = 0;
+    for (size_t i = 0; aspace_nth(i, &m); i++)
+        if (!m.runtime) {
+            maps++;
+            memory += log_contents(t, &m, true);
+        }
+    struct event *e = event_new(t, EV_START, 0, sizeof(struct ev_start));
+    struct ev_start *s = (struct ev_start *)(e + 1);
+    *s = (struct ev_start){.pid = (uint32_t)SYS(getpid),
+                           .ppid = (uint32_t)SYS(getppid),
+                           .n_maps = maps,
+                           .n_memory = memory,
+                           .pc = t->tb->pc,
+                           .rsp = t->tb->gpr[RSP],
+                           .rflags = t->tb->rflags,
+                           .brk_start = aspace_brk(0),
+                           .sigmask = t->sigmask,
+                           .parent = parent,
+                           .auxv_start = r->auxv_start,
+                           .auxv_end = r->auxv_end,
+                           .arg_start = r->arg_start,
+                           .arg_end = r->arg_end,
+                           .env_start = r->env_start,
+                           .env_end = r->env_end};
+    for (int signo = 1; signo <= NSIG_MAX; signo++)
+        if (t->process->action[signo].handler == 1) s->ignored |= SIG_BIT(signo);
+    for (int fd = 0; fd < 64; fd++)
+        for (int which = 1; which <= 2; which++)
+            if (t->process->out_fds[which] >> fd & 1) s->out_fds[fd] = (uint8_t)which;
+    memcpy(s->comm, r->comm, sizeof s->comm);
+    fmt_into(s->exe, sizeof s->exe, "%s", the_runtime.exe_path);
+    for (size_t i = 0; aspace_nth(i, &m); i++)
+        if (!m.runtime) log_map(t, &m);
+    for (size_t i = 0; aspace_nth(i, &m); i++)
+        if (!m.runtime) log_contents(t, &m, false);
+    stream_commit();
+    ticks_set_budget(t->tb, order_budget(t));
+}
+
+const struct mode mode_record = {
+    .name = "record",
+    .policy = &policy_order,
+    .kernel_signals = true,
+    .hides_vdso = true,
+    .defers_signals = true,
+    .syscall = on_syscall,
+    .tick_budget = on_tick_budget,
+    .insn = on_insn,
+    .signal = on_signal,
+    .death = death,
+    .keep_file = objects_keep,
+    .before_clone = before_clone,
+    .after_clone = after_clone,
+    .thread_begin = thread_begin,
+    .before_exec = before_exec,
+    .exec_failed = exec_failed,
+};

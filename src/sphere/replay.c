@@ -1,0 +1,642 @@
+#include "sphere/replay.h"
+
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+
+#include "engine/cache.h"
+#include "engine/kept.h"
+#include "inproc/fmt.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+#include "sphere/aspace.h"
+#include "sphere/channel.h"
+#include "sphere/code_watch.h"
+#include "sphere/event_log.h"
+#include "sphere/mode.h"
+#include "sphere/objects.h"
+#include "sphere/outputs.h"
+#include "sphere/recorded_insn.h"
+#include "sphere/runtime.h"
+#include "sphere/schedule.h"
+#include "sphere/signals.h"
+#include "sphere/sys/model.h"
+#include "sphere/sys/special.h"
+#include "sphere/thread_end.h"
+
+#define FOREVER (1ull << 62)
+#ifndef PR_SET_MDWE
+#define PR_SET_MDWE 65
+#endif
+
+static void arm(struct thread *t);
+
+/* ---- the end ---- */
+
+static void leave(enum ring_ended how, int status, int exit_status) {
+    stream_done(how, status);
+    for (;;) SYS(exit_group, exit_status);
+}
+
+/* The log has no more events, though the process had not ended: it was killed, or the recording was. */
+static void cut_off(void) {
+    kept_save();
+    leave(RING_ENDED_CUT, 0, 0);
+}
+
+static const char *kind_name(uint8_t kind) {
+    static const char *const names[] = {
+#define EVENT_NAME(name, number) [number] = #name,
+        EVENT_KINDS(EVENT_NAME)
+#undef EVENT_NAME
+    };
+    return kind < ARRAY_LEN(names) && names[kind] ? names[kind] : "unknown";
+}
+
+static const char *call_name(uint64_t nr) {
+    return nr < MODEL_CALLS && model_rows[nr].name[0] ? model_rows[nr].name : "unknown call";
+}
+
+/* The worst that can happen. Says where, what was expected and what was seen. */
+static void diverged(struct thread *t, const struct event *e, const char *what, uint64_t expected, uint64_t seen)
+    __attribute__((noreturn));
+static void diverged(struct thread *t, const struct event *e, const char *what, uint64_t expected, uint64_t seen) {
+    say("replay diverged: stream %lu, thread %u, event %lu (%s%s%s), tick %lu, pc %lx: %s: recorded %lx, now %lx",
+        the_stream.number, t->number, stream_taken(), e ? kind_name(e->kind) : "none",
+        e && e->kind == EV_SYSCALL ? " " : "", e && e->kind == EV_SYSCALL ? call_name(e->code) : "", ticks_total(t->tb),
+        t->tb->pc, what, expected, seen);
+    leave(RING_ENDED_DIVERGED, 0, 125);
+    __builtin_unreachable();
+}
+
+/* ---- whose turn it is ---- */
+
+static struct thread *find_thread(uint32_t number) {
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (t->in_use && t->scheduled && t->number == number) return t;
+    return NULL;
+}
+
+static struct thread *whose_turn(struct thread *t, const struct event *e) {
+    struct thread *other = find_thread(e->thread);
+    if (!other) diverged(t, e, "an R-thread that does not exist", e->thread, t->number);
+    return other;
+}
+
+/* The next event, once it is one of t's: until then others run. */
+static const struct event *next_mine(struct thread *t) {
+    for (;;) {
+        const struct event *e = stream_peek();
+        if (!e) cut_off();
+        if (e->thread == t->number) return e;
+        t->tb->epoch = EPOCH_IDLE;
+        schedule_switch(whose_turn(t, e));
+    }
+}
+
+/* t has ended. */
+static void leave_to_others(struct thread *t) __attribute__((noreturn));
+static void leave_to_others(struct thread *t) {
+    const struct event *e = stream_peek();
+    if (!e) cut_off();
+    t->tb->epoch = EPOCH_IDLE;
+    schedule_leave(whose_turn(t, e));
+}
+
+/* ---- comparing ---- */
+
+static void verify(struct thread *t, const struct event *e, enum event_kind kind, const char *seen) {
+    if (e->kind != kind) diverged(t, e, seen, e->kind, kind);
+    if (e->ticks != ticks_total(t->tb)) diverged(t, e, "ticks", e->ticks, ticks_total(t->tb));
+    uint32_t regs = event_regs(t->tb);
+    if (e->regs != regs) diverged(t, e, "registers (hash)", e->regs, regs);
+}
+
+static void verify_call(struct thread *t, const struct event *e, uint64_t nr, const uint64_t a[6]) {
+    if (e->kind != EV_SYSCALL) diverged(t, e, call_name(nr), e->kind, EV_SYSCALL);
+    if (e->code != (uint16_t)nr) diverged(t, e, call_name(nr), e->code, nr);
+    const struct ev_syscall *s = (const struct ev_syscall *)(e + 1);
+    static const char *const names[6] = {"argument 1", "argument 2", "argument 3",
+                                         "argument 4", "argument 5", "argument 6"};
+    for (int i = 0; i < 6; i++)
+        if (s->args[i] != a[i]) diverged(t, e, names[i], s->args[i], a[i]);
+    verify(t, e, EV_SYSCALL, "system call");
+}
+
+/* ---- signals ---- */
+
+static bool is_at_tick(const struct event *e) {
+    return e->kind == EV_PREEMPT || (e->kind == EV_SIGNAL && !(e->flags & (EVF_AFTER | EVF_AT_GATE)));
+}
+
+static void set_budget(struct thread *t) {
+    const struct event *e = stream_peek();
+    if (!e) cut_off();
+    uint64_t budget = FOREVER;
+    if (e->thread == t->number && is_at_tick(e)) {
+        if (e->ticks < ticks_total(t->tb)) diverged(t, e, "tick has passed", e->ticks, ticks_total(t->tb));
+        budget = e->ticks - ticks_total(t->tb);
+    }
+    ticks_set_budget(t->tb, budget);
+}
+
+static void deliver(struct thread *t, const struct event *e) {
+    verify(t, e, EV_SIGNAL, "signal");
+    const struct ev_signal *v = (const struct ev_signal *)(e + 1);
+    struct pending_signal s = {.is_fault = false};
+    memcpy(&s.info, v->info, sizeof s.info);
+    uint8_t flags = e->flags;
+    stream_take();
+    if (s.info.signo < 1 || s.info.signo > NSIG_MAX) diverged(t, NULL, "signal number", 0, (uint64_t)s.info.signo);
+    signals_deliver(t, &s, flags);
+}
+
+/* Before t goes on: signals right behind the last event, and how far it may go. */
+static void arm(struct thread *t) {
+    for (;;) {
+        const struct event *e = stream_peek();
+        if (!e) cut_off();
+        if (e->thread != t->number || e->kind != EV_SIGNAL || !(e->flags & EVF_AFTER)) break;
+        deliver(t, e);
+    }
+    if (t->restore_mask) signals_end_wait(t);
+    set_budget(t);
+}
+
+/* mode.signal: a fault has recurred; what the processor said of it then is what counts. */
+static void on_signal(struct thread *t, struct pending_signal *s, uint8_t flags) {
+    if (!s->is_fault) return;
+    const struct event *e = next_mine(t);
+    verify(t, e, EV_FAULT, "fault");
+    if (e->code != s->info.signo) diverged(t, e, "signal", e->code, (uint64_t)s->info.signo);
+    const struct ev_signal *v = (const struct ev_signal *)(e + 1);
+    memcpy(&s->info, v->info, sizeof s->info);
+    t->fault_err = v->err;
+    t->fault_trapno = v->trapno;
+    t->fault_cr2 = v->cr2;
+    stream_take();
+    const struct event *next = stream_peek();
+    if (next && next->kind != EV_END) set_budget(t);
+}
+
+static void on_death(struct thread *t, int signo) {
+    const struct event *e = next_mine(t);
+    if (e->kind == EV_EXIT) { /* a vfork child */
+        stream_take();
+        leave_to_others(t);
+    }
+    verify(t, e, EV_END, "death by a signal");
+    int status = ((const struct ev_exit *)(e + 1))->status;
+    if (status != signo) diverged(t, e, "signal", (uint64_t)status, (uint64_t)signo);
+    leave(RING_ENDED_PROCESS, status, 0);
+}
+
+static void on_tick_budget(struct tblock *tb) {
+    struct thread *t = tb->thread;
+    const struct event *e = next_mine(t);
+    if (e->kind == EV_SIGNAL) {
+        deliver(t, e);
+        arm(t);
+        return;
+    }
+    verify(t, e, EV_PREEMPT, "end of a turn");
+    stream_take();
+    e = next_mine(t);
+    verify(t, e, EV_TURN, "begin of a turn");
+    stream_take();
+    arm(t);
+}
+
+/* ---- instructions ---- */
+
+static void on_insn(struct tblock *tb) {
+    struct thread *t = tb->thread;
+    struct recorded_insn in;
+    if (!recorded_insn_decode(tb, &in)) return;
+    const struct event *e = next_mine(t);
+    verify(t, e, EV_INSN, "instruction");
+    if (e->code != in.which) diverged(t, e, "instruction", e->code, in.which);
+    struct ev_insn result;
+    memcpy(&result, e + 1, sizeof result);
+    stream_take();
+    recorded_insn_apply(&in, tb, &result);
+    arm(t);
+}
+
+/* ---- what a call wrote ---- */
+
+static void put(struct thread *t, const struct event *e) {
+    const struct ev_memory *m = (const struct ev_memory *)(e + 1);
+    if (!m->len) return;
+    if (m->addr + m->len < m->addr || aspace_is_runtime(m->addr, m->len))
+        diverged(t, e, "output outside of the program", m->addr, m->len);
+    code_watch_before_kernel_write(m->addr, m->len);
+    if (!guest_write(m->addr, m + 1, m->len)) diverged(t, e, "output to memory that is not there", m->addr, m->len);
+}
+
+static void take_outs(struct thread *t, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        const struct event *e = stream_peek();
+        if (!e) cut_off();
+        if (e->kind != EV_OUT) diverged(t, e, "output", EV_OUT, e->kind);
+        put(t, e);
+        stream_take();
+    }
+}
+
+/* ---- calls that are done again ---- */
+
+static void check_result(struct thread *t, uint64_t nr, long recorded, long now) {
+    if (recorded != now) diverged(t, NULL, call_name(nr), (uint64_t)recorded, (uint64_t)now);
+}
+
+static struct file_id file_of(const struct ev_mapped *m) {
+    return (struct file_id){m->dev, m->ino, m->size, m->mtime_ns, m->ctime_ns};
+}
+
+static bool is_unnamed(const struct object_name *n) { return !n->lo && !n->hi; }
+
+/* What was mapped comes from the log; where it was mapped, too. */
+static void map_again(struct thread *t, struct mapping *m, bool is_file) {
+    int fd = -1;
+    bool shared = (m->flags & MAP_TYPE) != MAP_PRIVATE, owned = false;
+    if (is_file) {
+        const struct event *e = stream_peek();
+        if (!e) cut_off();
+        if (e->kind != EV_MAPPED) diverged(t, e, "mapped file", EV_MAPPED, e->kind);
+        struct ev_mapped v = *(const struct ev_mapped *)(e + 1);
+        stream_take();
+        m->file = file_of(&v);
+        if (v.flags & MAPPED_UNSURE) m->was_writable = true;
+        if (!m->end) m->end = m->start + PAGE_UP(v.size); /* shmat */
+        if (shared)
+            fd = objects_shared(&v);
+        else if (!is_unnamed(&v.object))
+            fd = objects_open(&v.object), owned = true;
+    }
+    long ret = aspace_restore(m, fd);
+    if (owned) SYS(close, fd);
+    if (ret) diverged(t, NULL, "mapping fails", 0, (uint64_t)-ret);
+}
+
+static void mmap_again(struct thread *t, const uint64_t a[6], long ret) {
+    struct mapping m = {.start = (gaddr)ret,
+                        .end = (gaddr)ret + PAGE_UP(a[1]),
+                        .prot = (uint32_t)a[2],
+                        .flags = (uint32_t)a[3] & ~(uint32_t)MAP_FIXED_NOREPLACE,
+                        .offset = a[3] & MAP_ANONYMOUS ? 0 : a[5],
+                        .was_writable = a[2] & PROT_WRITE};
+    map_again(t, &m, !(a[3] & MAP_ANONYMOUS));
+}
+
+static void shmat_again(struct thread *t, const uint64_t a[6], long ret) {
+    struct mapping m = {.start = (gaddr)ret, .flags = MAP_SHARED};
+    m.prot = PROT_READ | (a[2] & 010000 ? 0 : PROT_WRITE) | (a[2] & 0100000 ? PROT_EXEC : 0);
+    fmt_into(m.name, sizeof m.name, "/SYSV");
+    map_again(t, &m, true);
+}
+
+static long mremap_again(const uint64_t a[6], long ret) {
+    if ((gaddr)ret == a[0]) return aspace_mremap(a[0], a[1], a[2], (int)a[3] & ~(MREMAP_MAYMOVE | MREMAP_FIXED), 0);
+    return aspace_mremap(a[0], a[1], a[2], (int)a[3] | MREMAP_MAYMOVE | MREMAP_FIXED, (gaddr)ret);
+}
+
+static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
+    struct thread *t = tb->thread;
+    if (sys_failed(ret)) return;
+    switch (nr) {
+    case __NR_mmap: mmap_again(t, a, ret); break;
+    case __NR_shmat: shmat_again(t, a, ret); break;
+    case __NR_mremap: check_result(t, nr, ret, mremap_again(a, ret)); break;
+    case __NR_brk:
+        if (a[0] == 0 || (gaddr)ret == a[0]) check_result(t, nr, ret, sys_brk(tb, a));
+        break;
+    case __NR_shmdt: check_result(t, nr, ret, aspace_munmap(a[0], aspace_length(a[0]))); break;
+    case __NR_set_tid_address: thread_set_tid_address(t, a[0]); break;
+    case __NR_set_robust_list: thread_set_robust_list(t, a[0], a[1]); break;
+    case __NR_prctl:
+        if (a[0] == PR_SET_SECCOMP || a[0] == PR_SET_MDWE) check_result(t, nr, ret, sys_prctl(tb, a));
+        break;
+    case __NR_madvise:
+        if (a[2] == MADV_FREE) a[2] = MADV_DONTNEED;
+        check_result(t, nr, ret, sys_madvise(tb, a));
+        break;
+    case __NR_mprotect:
+    case __NR_pkey_mprotect:
+    case __NR_munmap:
+    case __NR_rt_sigaction:
+    case __NR_rt_sigprocmask:
+    case __NR_sigaltstack:
+    case __NR_arch_prctl:
+    case __NR_seccomp:
+    case __NR_remap_file_pages: check_result(t, nr, ret, model_special[nr](tb, a)); break;
+    }
+}
+
+/* ---- ordinary calls ---- */
+
+static void finish(struct tblock *tb, gaddr next, uint64_t flags, long ret) {
+    tb->gpr[RAX] = (uint64_t)ret;
+    tb->gpr[RCX] = next;
+    tb->gpr[R11] = flags;
+}
+
+/* The SYSCALL event of the call, compared and taken; its outputs are still to come. */
+static struct ev_syscall take_call(struct thread *t, const struct event *e, uint64_t nr, const uint64_t a[6]) {
+    verify_call(t, e, nr, a);
+    struct ev_syscall s = *(const struct ev_syscall *)(e + 1);
+    if (e->flags & EVF_RESTORE_MASK) {
+        t->restore_mask = true;
+        t->saved_mask = t->sigmask;
+    }
+    if (e->flags & EVF_OUTPUT) outputs_repeat(nr, a, s.out_fd, s.out_seq, s.ret);
+    stream_take();
+    return s;
+}
+
+static void ordinary(struct tblock *tb, const struct event *e, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {
+    struct thread *t = tb->thread;
+    struct ev_syscall s = take_call(t, e, nr, a);
+    /* files come behind a call's outputs, and mapping calls have none */
+    do_again(tb, nr, a, s.ret);
+    take_outs(t, s.outs);
+    finish(tb, next, flags, s.ret);
+    arm(t);
+}
+
+/* ---- threads ---- */
+
+static void rthread_entry(void) {
+    struct thread *t = thread_self();
+    const struct event *e = next_mine(t);
+    verify(t, e, EV_TURN, "begin of an R-thread");
+    stream_take();
+    arm(t);
+    engine_run(t->tb);
+}
+
+struct clone_request {
+    uint64_t flags, stack, tls, child_tid;
+};
+
+static struct clone_request read_clone(uint64_t nr, const uint64_t a[6]) {
+    struct clone_request r = {0};
+    if (nr == __NR_vfork) r.flags = CLONE_VM | CLONE_VFORK;
+    if (nr == __NR_clone) r = (struct clone_request){a[0], a[1], a[4], a[3]};
+    if (nr == __NR_clone3) {
+        struct clone_args ca;
+        memset(&ca, 0, sizeof ca);
+        if (guest_read(&ca, a[0], MIN(a[1], sizeof ca)))
+            r = (struct clone_request){ca.flags, ca.stack ? ca.stack + ca.stack_size : 0, ca.tls, ca.child_tid};
+    }
+    return r;
+}
+
+static struct thread *make_rthread(struct tblock *tb, const struct clone_request *r, uint32_t number) {
+    struct thread *child = thread_make_child(tb, r->flags, r->stack);
+    if (!child) die("no memory for another R-thread");
+    child->number = number;
+    child->tid = 0;
+    if (r->flags & CLONE_CHILD_CLEARTID) child->clear_tid = r->child_tid;
+    schedule_add(child, rthread_entry, r->flags & CLONE_SETTLS ? r->tls : schedule_fs_base());
+    return child;
+}
+
+static void clone_call(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {
+    struct thread *t = tb->thread, *child = NULL;
+    struct clone_request r = read_clone(nr, a);
+    const struct event *e = next_mine(t);
+    if (e->kind == EV_CLONE) {
+        verify(t, e, EV_CLONE, "clone");
+        uint32_t number = ((const struct ev_child *)(e + 1))->thread;
+        stream_take();
+        if (find_thread(number)) diverged(t, NULL, "number of a new R-thread", number, number);
+        child = make_rthread(tb, &r, number);
+        e = next_mine(t);
+    }
+    struct ev_syscall s = take_call(t, e, nr, a);
+    if (child && s.ret < 0) child->in_use = false;
+    if (child && s.ret > 0 && !(r.flags & CLONE_VFORK)) child->tid = (int)s.ret;
+    take_outs(t, s.outs);
+    finish(tb, next, flags, s.ret);
+    arm(t);
+}
+
+static void end_process(struct thread *t, int status) {
+    kept_save();
+    leave(RING_ENDED_PROCESS, status, 0);
+}
+
+static void exit_call(struct thread *t) {
+    const struct event *e = next_mine(t);
+    int status = ((const struct ev_exit *)(e + 1))->status;
+    if (e->kind == EV_END) {
+        verify(t, e, EV_END, "exit");
+        end_process(t, status);
+    }
+    verify(t, e, EV_EXIT, "exit");
+    stream_take();
+    if (!t->process->shares_memory) thread_clear_words(t);
+    leave_to_others(t);
+}
+
+/* ---- processes ---- */
+
+static void forked_child(struct thread *t, uint64_t stream) {
+    threads_after_fork(t);
+    if (!stream_attach_reader(fd_own() + 1, stream)) SYS(exit_group, 0); /* killed before it had begun */
+    t->number = 0;
+    const struct event *e = stream_peek();
+    if (!e) cut_off();
+    if (e->kind != EV_FORKED) diverged(t, e, "begin of a process", e->kind, EV_FORKED);
+    t->tid = t->tgid = t->process->pid = (int)((const struct ev_forked *)(e + 1))->pid;
+    stream_take();
+}
+
+static void do_fork(struct thread *t, const struct event *e) {
+    verify(t, e, EV_FORK, "fork");
+    uint64_t stream = ((const struct ev_child *)(e + 1))->stream;
+    const struct event *then = stream_peek_second();
+    bool failed = then && then->kind == EV_SYSCALL && ((const struct ev_syscall *)(then + 1))->ret < 0;
+    stream_take();
+    if (failed || stream == UINT64_MAX) return;
+    long pid = SYS(fork);
+    if (pid < 0) die("cannot fork to replay a process (error %ld)", -pid);
+    if (pid == 0) forked_child(t, stream);
+}
+
+static void fork_call(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {
+    struct thread *t = tb->thread;
+    struct clone_request r = read_clone(nr, a);
+    const struct event *e = next_mine(t);
+    if (e->kind == EV_FORK) {
+        do_fork(t, e);
+        e = next_mine(t);
+    }
+    struct ev_syscall s = take_call(t, e, nr, a);
+    take_outs(t, s.outs);
+    finish(tb, next, flags, s.ret);
+    if (s.ret == 0 && r.stack) tb->gpr[RSP] = r.stack;
+    arm(t);
+}
+
+static void exec_runtime(uint64_t stream) __attribute__((noreturn));
+static void exec_runtime(uint64_t stream) {
+    char options[sizeof the_runtime.options + 64];
+    fmt_into(options, sizeof options, "%s,rtfd=%d,stream=%lu", the_runtime.options, fd_own(), stream);
+    const char *argv[] = {"reprise-rt", "--start", options, "replay", "--", "replay", NULL};
+    const char *envp[] = {NULL};
+    long ret = SYS(execveat, fd_own(), "", argv, envp, AT_EMPTY_PATH);
+    die("cannot start the runtime for the next program (error %ld)", -ret);
+}
+
+static void exec_again(struct thread *t, uint64_t stream) {
+    if (!t->process->shares_memory) {
+        kept_save();
+        stream_done(stream == UINT64_MAX ? RING_ENDED_CUT : RING_ENDED_EXEC, 0);
+        if (stream == UINT64_MAX) SYS(exit_group, 0);
+        exec_runtime(stream);
+    }
+    if (stream != UINT64_MAX && SYS(fork) == 0) exec_runtime(stream);
+    leave_to_others(t);
+}
+
+/* Whether the exec that is next in the log failed: then its result follows. */
+static bool exec_fails(struct thread *t, uint64_t nr) {
+    const struct event *then = stream_peek_second();
+    return then && then->thread == t->number && then->kind == EV_SYSCALL && then->code == (uint16_t)nr;
+}
+
+static void exec_call(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {
+    struct thread *t = tb->thread;
+    const struct event *e = next_mine(t);
+    if (e->kind == EV_EXEC) {
+        verify(t, e, EV_EXEC, "exec");
+        uint64_t stream = ((const struct ev_child *)(e + 1))->stream;
+        bool fails = exec_fails(t, nr);
+        stream_take();
+        if (!fails) exec_again(t, stream);
+        e = next_mine(t);
+    }
+    ordinary(tb, e, nr, a, next, flags);
+}
+
+/* ---- the gate ---- */
+
+static void on_syscall(struct tblock *tb) {
+    struct thread *t = tb->thread;
+    uint64_t nr = tb->gpr[RAX], a[6];
+    gate_args(tb, a);
+    gaddr next = tb->pc;
+    uint64_t flags = tb->rflags | (tb->trap_flag ? RFLAGS_TF : 0);
+    const struct event *e = next_mine(t);
+    if (e->kind == EV_SIGNAL && (e->flags & EVF_AT_GATE)) {
+        tb->pc = next - 2;
+        deliver(t, e);
+        arm(t);
+        return;
+    }
+    if (unlikely(t->seccomp.mode)) {
+        long verdict = seccomp_apply(tb, nr, a);
+        if (verdict == SECCOMP_DELIVERED) return;
+        if (verdict != SECCOMP_ALLOWED) {
+            finish(tb, next, flags, verdict);
+            return;
+        }
+    }
+    switch (nr) {
+    case __NR_exit:
+    case __NR_exit_group: exit_call(t); break;
+    case __NR_fork:
+    case __NR_vfork:
+    case __NR_clone:
+    case __NR_clone3:
+        if (read_clone(nr, a).flags & CLONE_VM)
+            clone_call(tb, nr, a, next, flags);
+        else
+            fork_call(tb, nr, a, next, flags);
+        break;
+    case __NR_execve:
+    case __NR_execveat: exec_call(tb, nr, a, next, flags); break;
+    case __NR_rt_sigreturn:
+        take_call(t, e, nr, a);
+        signals_sigreturn(tb, a);
+        arm(t);
+        break;
+    default: ordinary(tb, e, nr, a, next, flags);
+    }
+}
+
+/* ---- start ---- */
+
+static const struct event *expect(struct thread *t, enum event_kind kind) {
+    const struct event *e = stream_peek();
+    if (!e) cut_off();
+    if (e->kind != kind) diverged(t, e, "begin of a program", e->kind, kind);
+    return e;
+}
+
+static void restore_map(struct thread *t, const struct ev_map *v) {
+    struct mapping m = {.start = v->start,
+                        .end = v->end,
+                        .offset = v->offset,
+                        .prot = v->prot & ~MAP_UNSURE,
+                        .flags = v->flags,
+                        .file = {v->dev, v->ino, v->size, v->mtime_ns, v->ctime_ns},
+                        .was_writable = v->prot & MAP_UNSURE};
+    memcpy(m.name, v->name, sizeof m.name - 1);
+    int fd = is_unnamed(&v->object) ? -1 : objects_open(&v->object);
+    long ret = aspace_restore(&m, fd);
+    if (ret) diverged(t, NULL, "the program cannot be mapped", v->start, (uint64_t)-ret);
+    if (fd >= 0) SYS(close, fd);
+}
+
+static void show_as(const struct ev_start *s) {
+    char comm[16];
+    memcpy(comm, s->comm, sizeof comm);
+    comm[15] = '\0';
+    SYS(prctl, PR_SET_NAME, comm, 0, 0, 0);
+}
+
+void replay_start(struct thread *t, uint64_t stream) {
+    struct ksigaction ignore = {.handler = 1};
+    SYS(rt_sigaction, 17 /* SIGCHLD: nobody waits for the processes of a replay */, &ignore, 0, 8);
+    if (!stream_attach_reader(fd_own() + 1, stream)) die("the recording has no stream %lu", stream);
+    schedule_start(t);
+    struct ev_start s = *(const struct ev_start *)(expect(t, EV_START) + 1);
+    stream_take();
+    show_as(&s);
+    for (uint32_t i = 0; i < s.n_maps; i++) {
+        restore_map(t, (const struct ev_map *)(expect(t, EV_MAP) + 1));
+        stream_take();
+    }
+    for (uint32_t i = 0; i < s.n_memory; i++) {
+        put(t, expect(t, EV_MEMORY));
+        stream_take();
+    }
+    aspace_set_brk(s.brk_start);
+    struct process *p = t->process;
+    memset(p->action, 0, sizeof p->action);
+    for (int signo = 1; signo <= NSIG_MAX; signo++)
+        if (s.ignored & SIG_BIT(signo)) p->action[signo].handler = 1;
+    t->tid = t->tgid = p->pid = (int)s.pid;
+    t->sigmask = s.sigmask;
+    t->tb->pc = s.pc;
+    t->tb->gpr[RSP] = s.rsp;
+    t->tb->rflags = s.rflags;
+    s.exe[sizeof s.exe - 1] = 0;
+    fmt_into(the_runtime.exe_path, sizeof the_runtime.exe_path, "%s", s.exe);
+    arm(t);
+    engine_run(t->tb);
+}
+
+const struct mode mode_replay = {
+    .name = "replay",
+    .policy = &policy_order,
+    .syscall = on_syscall,
+    .tick_budget = on_tick_budget,
+    .insn = on_insn,
+    .signal = on_signal,
+    .death = on_death,
+};

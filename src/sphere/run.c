@@ -1,0 +1,6 @@
+/* Standard execution: no recorder, no log. */
+#include "sphere/mode.h"
+
+const struct mode mode_run = {
+    .name = "run", .policy = &policy_none, .kernel_signals = true, .syscall = gate_on_syscall};
+const struct mode *the_mode = &mode_run;
