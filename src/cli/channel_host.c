@@ -30,6 +30,13 @@ struct channel *channel_make(int *out_fd, uint32_t flags) {
     return NULL;
 }
 
+uint32_t channel_reach(struct channel *c, uint32_t *high, uint32_t wanted) {
+    uint32_t next = CHANNEL_GET(c->next_ring); /* counted up with each claim; we alone set it back */
+    if (next < CHANNEL_RINGS && next + 16 > *high) *high = next + 16;
+    if (next >= CHANNEL_RINGS || *high > CHANNEL_RINGS) *high = CHANNEL_RINGS;
+    return wanted < *high ? wanted : *high;
+}
+
 void futex_wake_all(uint32_t *futex) {
     int saved = errno;
     syscall(SYS_futex, futex, FUTEX_WAKE, 0x7fffffff, NULL, NULL, 0);

@@ -18,6 +18,10 @@ static inline uint8_t *ring_data(struct ring *r) { return (uint8_t *)r + sizeof 
 #define CHANNEL_GET(field) __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
 #define CHANNEL_SET(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELEASE)
 
+/* How many rings are to be looked at if `wanted` should be: those far up that nobody can have claimed are left alone, for a look
+ * would give them memory. *high remembers the claims so far. */
+uint32_t channel_reach(struct channel *, uint32_t *high, uint32_t wanted);
+
 void futex_wake_all(uint32_t *futex);
 /* Until it is woken, or is not `seen` any more, or `ms` have passed. */
 void futex_wait_ms(uint32_t *futex, uint32_t seen, unsigned ms);

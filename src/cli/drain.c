@@ -198,7 +198,7 @@ bool drain_look(struct drain *d) {
     bool full = now - d->last_full >= FULL_LOOK, deaths = now - d->last_deaths >= DEATH_LOOK, took = false;
     if (full) d->last_full = now;
     if (deaths) d->last_deaths = now;
-    uint32_t upto = full ? CHANNEL_RINGS : d->top + 8 < CHANNEL_RINGS ? d->top + 8 : CHANNEL_RINGS;
+    uint32_t upto = channel_reach(d->channel, &d->high, full ? CHANNEL_RINGS : d->top + 8);
     for (uint32_t i = 0; i < upto; i++) took |= look_at(d, i, deaths, now);
     for (uint32_t i = 0; i < d->top; i++)
         if (d->rings[i].len && now - d->rings[i].since >= FRAME_AGE && writer_has_room(d->writer))

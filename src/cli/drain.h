@@ -30,7 +30,8 @@ struct drain {
     struct log_writer *writer;
     struct file_keeper *keeper;
     struct intake rings[CHANNEL_RINGS];
-    uint32_t top; /* rings below are looked at each time, the others now and then */
+    uint32_t top;         /* rings below are looked at each time */
+    uint32_t high;        /* as far up as rings may have been claimed */
     uint32_t n_active;
     uint64_t streams;     /* that had events so far */
     uint8_t *seen;        /* bit per stream number: each comes once */

@@ -140,7 +140,7 @@ bool feed_look(struct feed *f) {
     uint64_t now = now_ms();
     bool full = now - f->last_full >= FULL_LOOK, busy = false;
     if (full) f->last_full = now;
-    uint32_t upto = full || f->top + 8 > CHANNEL_RINGS ? CHANNEL_RINGS : f->top + 8;
+    uint32_t upto = channel_reach(f->channel, &f->high, full ? CHANNEL_RINGS : f->top + 8);
     for (uint32_t i = 0; i < upto; i++) busy |= look_at(f, i, full);
     while (f->top > 1 && !f->rings[f->top - 1].active) f->top--;
     return busy;

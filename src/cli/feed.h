@@ -23,7 +23,8 @@ struct feed {
     struct channel *channel;
     const struct recording *recording;
     struct feeding rings[CHANNEL_RINGS];
-    uint32_t top; /* rings below are looked at each time */
+    uint32_t top;  /* rings below are looked at each time */
+    uint32_t high; /* as far up as rings may have been claimed */
     uint32_t n_active;
     uint64_t last_full; /* ms: when all rings were looked at */
     uint64_t taken;     /* bytes that runtimes took, of rings that are free again */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -189,11 +190,20 @@ static void *keeper_main(void *arg) {
 
 bool keeper_start(struct file_keeper *k) { return (errno = pthread_create(&k->thread, NULL, keeper_main, k)) == 0; }
 
+/* Who still waits learns that it failed. Pages that nobody has used yet are left alone. */
+static void release_waiting(struct channel *c) {
+    unsigned char used[sizeof *c / 4096];
+    if (mincore(c, sizeof *c, used) < 0) memset(used, 1, sizeof used);
+    for (uint32_t i = 0; i < CHANNEL_FILES; i++) {
+        struct channel_file *e = &c->files[i];
+        if (used[((uint8_t *)e - (uint8_t *)c) / 4096] && CHANNEL_GET(e->state) == FILE_BUSY) answer(e, FILE_FAILED);
+    }
+}
+
 void keeper_finish(struct file_keeper *k) {
     keeper_name_used(k);
     shutdown(k->socket, SHUT_RDWR);
     pthread_join(k->thread, NULL);
     while (receive(k, MSG_DONTWAIT)) {}
-    for (uint32_t i = 0; i < CHANNEL_FILES; i++)
-        if (CHANNEL_GET(k->channel->files[i].state) == FILE_BUSY) answer(&k->channel->files[i], FILE_FAILED);
+    release_waiting(k->channel);
 }
