@@ -130,6 +130,7 @@ static bool take_events(struct recording *r, const struct frame_ref *f, enum fra
     s->frames[s->n_frames++] = r->n_frames;
     s->raw_len += f->head.raw_len;
     s->stored_len += sizeof f->head + f->head.len;
+    if (f->head.raw_len > s->largest) s->largest = f->head.raw_len;
     *fault = FRAME_OK;
     return true;
 }
@@ -321,7 +322,10 @@ static void cut_at(struct recording *r, size_t first, enum frame_fault fault) {
 }
 
 bool recording_verify(struct recording *r) {
-    uint8_t *payload = malloc(FRAME_RAW_MAX), *raw = malloc(FRAME_RAW_MAX);
+    size_t largest = 1;
+    for (size_t i = 0; i < r->n_streams; i++)
+        if (r->streams[i].largest > largest) largest = r->streams[i].largest;
+    uint8_t *payload = malloc(largest), *raw = malloc(largest);
     bool whole = payload && raw;
     for (size_t i = 0; whole && i < r->n_frames; i++) {
         if (r->frames[i].head.kind != FRAME_EVENTS) continue; /* those were read when the recording was opened */
@@ -359,8 +363,8 @@ bool stream_reader_open(struct stream_reader *s, const struct recording *r, cons
         if (position < h->position + h->raw_len) break;
         s->next++;
     }
-    s->raw = malloc(FRAME_RAW_MAX);
-    s->payload = malloc(FRAME_RAW_MAX);
+    s->raw = malloc(stream->largest);
+    s->payload = malloc(stream->largest);
     if (s->raw && s->payload) return true;
     stream_reader_close(s);
     return false;

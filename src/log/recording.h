@@ -27,6 +27,7 @@ struct stream_ref {
     size_t *frames; /* indices into recording.frames */
     size_t n_frames;
     uint64_t raw_len, stored_len; /* stored_len counts the heads, too */
+    uint32_t largest;             /* raw_len of a frame */
 };
 
 struct object_ref {

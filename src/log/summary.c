@@ -149,7 +149,7 @@ static void close_frame(struct walk *w) {
     const struct frame_head *h = &w->recording->frames[w->stream->frames[p->frame]].head;
     size_t stored = p->len;
     if (p->len && h->compression == FRAME_ZSTD && p->context) {
-        size_t n = ZSTD_compressCCtx(p->context, p->packed, FRAME_RAW_MAX, p->bytes, p->len, 3);
+        size_t n = ZSTD_compressCCtx(p->context, p->packed, w->stream->largest, p->bytes, p->len, 3);
         if (!ZSTD_isError(n) && n < stored) stored = n;
     }
     w->facts->interleaving_raw += p->len;
@@ -166,8 +166,8 @@ static void measure(struct walk *w) {
     if (!several && !w->facts->kinds[EV_PREEMPT] && !w->facts->kinds[EV_TURN] && !w->facts->kinds[EV_ACQUIRE] &&
         !w->facts->kinds[EV_RELEASE])
         return;
-    p->bytes = malloc(FRAME_RAW_MAX);
-    p->packed = malloc(FRAME_RAW_MAX);
+    p->bytes = malloc(w->stream->largest);
+    p->packed = malloc(w->stream->largest);
     p->context = ZSTD_createCCtx();
     if (p->bytes && p->packed && event_reader_open(&reader, w->recording, w->stream)) {
         while (event_reader_next(&reader, &e) == READ_GOT) {
