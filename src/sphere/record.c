@@ -99,9 +99,7 @@ static void say_refused(uint64_t nr, uint64_t request) {
 static long refusal(uint64_t nr, const uint64_t a[6]) {
     if (nr == __NR_rseq || nr == __NR_restart_syscall) return nr == __NR_rseq ? -ENOSYS : -EINTR;
     if (nr >= MODEL_CALLS || model_rows[nr].does == DOES_REFUSE || model_rows[nr].does == DOES_UNKNOWN) {
-        bool is_quiet = nr == __NR_io_uring_setup || nr == __NR_perf_event_open || nr == __NR_userfaultfd ||
-                        (nr < MODEL_CALLS && model_special[nr] == sys_enosys);
-        if (!is_quiet) say_refused(nr, 0);
+        if (nr >= MODEL_CALLS || model_rows[nr].does == DOES_UNKNOWN) say_refused(nr, 0);
         return -ENOSYS;
     }
     if (writes_anywhere(nr, a)) {

@@ -1,9 +1,12 @@
 #!/bin/bash
-# Real programs: each case runs natively and under `reprise run`; stdout and exit status must be the same.
+# Real programs: each case runs natively and under `reprise run`; stdout and exit status must be the same. With --record it runs
+# under `reprise record` instead, and every recording must replay to the recorded output and status.
 #   tests/compat/run.sh [-k PATTERN]... [--only NAME] [--fast] [--repeat N] [--list] [--show] [-v] [--keep]
+#                        [--record] [--chaos] [--replays N]
 #   -k PATTERN  cases whose name matches (shell pattern or part)     --only NAME  this one
 #   --fast      the cases tagged fast, which `make check` runs       --repeat N   N translated runs of each case
 #   -v          print times of what passes, too                      --keep       stop at a failure and leave its folder
+#   --record    record and replay (--replays N: so many times; --chaos: recorded in chaos mode)
 #   --show      print what the native run prints, run nothing else
 # REPRISE names the command (build/reprise). A case is tests/compat/cases/NAME.sh; its first lines say:
 #   # needs: PROGRAM...   skipped where one is missing (a name, or a path)
@@ -13,7 +16,7 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 build=${BUILD:-$here/../../build}
 REPRISE=${REPRISE:-$build/reprise}
-patterns=() only= fast= repeat=1 list= show= verbose= keep=
+patterns=() only= fast= repeat=1 list= show= verbose= keep= record= chaos= replays=1
 while [ $# -gt 0 ]; do
     case $1 in
     -k) patterns+=("$2"); shift ;;
@@ -24,6 +27,9 @@ while [ $# -gt 0 ]; do
     --show) show=1 ;;
     -v) verbose=1 ;;
     --keep) keep=1 ;;
+    --record) record=1 ;;
+    --chaos) record=1 chaos=--chaos ;;
+    --replays) replays=$2; shift ;;
     *) echo "usage: $0 [-k PATTERN]... [--only NAME] [--fast] [--repeat N] [--list] [--show] [-v] [--keep]" >&2; exit 125 ;;
     esac
     shift
@@ -65,7 +71,8 @@ perform() {
     (
         cd "$root/area" || exit 99
         exec env -i PATH="$case_path" HOME="$root/area/home" TMPDIR="$root/area" LC_ALL=C.UTF-8 TZ=UTC USER="$(id -un)" LOGNAME="$(id -un)" \
-            SHELL=/bin/bash TERM=dumb XDG_CACHE_HOME="${XDG_CACHE_HOME:-$build/compat-cache}" RUN="$2" LIB="$here/lib.sh" CASES="$here/cases" \
+            SHELL=/bin/bash TERM=dumb XDG_CACHE_HOME="${XDG_CACHE_HOME:-$build/compat-cache}" RUN="$2" \
+            RECORDINGS="$root/recordings" REPRISE="$REPRISE" RECORD_OPTIONS="$chaos" REPRISE_DIR="$root/reprise" LIB="$here/lib.sh" CASES="$here/cases" \
             timeout -k 5 "${limit:-60}" bash -c '. "$LIB"; . "$0"' "$here/cases/$1.sh"
     ) >"$3.out" 2>"$3.err" </dev/null
     echo $? >"$3.status"
@@ -82,6 +89,25 @@ differs() { # differs REF GOT: prints an excerpt and succeeds if the runs differ
     diff -U1 -a "$1.out" "$2.out" | sed 1,2d | cut -c1-160 | head -12 | sed 's/^/    /'
     [ -s "$2.err" ] && { echo "  stderr ends:"; tail -4 "$2.err" | cut -c1-200 | sed 's/^/    /'; }
     return 0
+}
+
+# replay_all: replays what the case has recorded; prints an excerpt and succeeds if one differs
+replay_all() {
+    local dir i status want
+    for dir in "$root"/recordings/*/; do
+        want=$("$REPRISE" info --json "$dir/rec" 2>&1 | /usr/bin/python3 -c 'import json, sys; s = json.load(sys.stdin)["status"]; print(s >> 8 if s & 127 == 0 else 128 + (s & 127))' 2>&1) || {
+            echo "  no status: $want" | tail -2; return 0; }
+        for ((i = 0; i < replays; i++)); do
+            REPRISE_DIR="$root/reprise" timeout -k 5 120 "$REPRISE" replay -a "$dir/rec" >"$root/replay.out" 2>"$root/replay.err" </dev/null
+            status=$?
+            [ $status = "$want" ] && cmp -s "$dir/out" "$root/replay.out" && continue
+            echo "  replay of $(basename "$dir"): status $status, recorded $want"
+            diff -U1 -a "$dir/out" "$root/replay.out" | sed 1,2d | cut -c1-160 | head -8 | sed 's/^/    /'
+            grep -a '^reprise:' "$root/replay.err" | head -4 | sed 's/^/    /'
+            return 0
+        done
+    done
+    return 1
 }
 
 seconds() { local us=$(($(date +%s%N) / 1000 - $1)); printf '%d.%d s' $((us / 1000000)) $((us / 100000 % 10)); }
@@ -104,9 +130,11 @@ for file in "$here"/cases/*.sh; do
     verdict=ok
     for ((i = 1; i <= repeat; i++)); do
         begin=$(($(date +%s%N) / 1000))
-        perform "$name" "$REPRISE run --" "$root/run"
+        run="$REPRISE run --"
+        [ -n "$record" ] && { run=$here/record.sh; rm -rf "$root/recordings" "$root/reprise"; mkdir -m 777 "$root/recordings" "$root/reprise"; }
+        perform "$name" "$run" "$root/run"
         time_run=$(seconds $begin)
-        excerpt=$(differs "$root/native" "$root/run") || continue
+        excerpt=$(differs "$root/native" "$root/run") || { [ -n "$record" ] && excerpt=$(replay_all); } || continue
         verdict=FAIL
         [ -n "$keep" ] && kept=1 && excerpt+=$'\n'"  kept in $root"
         break
