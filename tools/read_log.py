@@ -69,7 +69,7 @@ class Damage(Exception):
 
 
 class Frame:
-    def __init__(self, data, offset, kinds):
+    def __init__(self, data, offset):
         head = data[offset:offset + HEAD.size]
         if len(head) < HEAD.size:
             raise Damage("the file ends in the middle of a frame")
@@ -82,7 +82,7 @@ class Frame:
             raise Damage("wrong checksum of a frame's head")
         if version != VERSION:
             raise Damage("another version of the log format")
-        if not self.in_range(kinds):
+        if not self.in_range():
             raise Damage("a field of a frame's head is out of range")
         stored = data[offset + HEAD.size:offset + HEAD.size + self.len]
         if len(stored) < self.len:
@@ -94,16 +94,16 @@ class Frame:
             raise Damage("a payload that does not decompress")
         self.end = offset + HEAD.size + self.len
 
-    def in_range(self, kinds):
-        if self.kind not in kinds or not 0 < self.raw_len <= FRAME_RAW_MAX or not self.len:
+    def in_range(self):
+        if self.kind not in FRAME_NAMES or not 0 < self.raw_len <= FRAME_RAW_MAX or not self.len:
             return False
         if not (self.compression == 0 and self.len == self.raw_len or self.compression == 1 and self.len < self.raw_len):
             return False
         if self.kind == EVENTS and self.raw_len % 8:
             return False
-        if self.kind in (EVENTS, PACK_LOG, PACK_DATA):
-            return self.position + self.raw_len < 1 << 64
-        return self.stream == 0 and self.position == 0
+        if self.kind != EVENTS and self.stream:
+            return False
+        return self.position + self.raw_len < 1 << 64 if self.kind in (EVENTS, PACK_LOG, PACK_DATA) else self.position == 0
 
     def facts(self):
         return {"offset": self.offset, "kind": FRAME_NAMES[self.kind], "stream": self.stream, "position": self.position,
@@ -140,7 +140,7 @@ class Recording:
         self.streams, self.objects = {}, []
         try:
             while self.valid < len(data):
-                frame = Frame(data, self.valid, (HEADER, EVENTS, OBJECT, END))
+                frame = Frame(data, self.valid)
                 self.take(frame)
                 self.frames.append(frame)
                 self.valid = frame.end
@@ -148,7 +148,7 @@ class Recording:
             self.fault = str(d)
 
     def take(self, frame):
-        if (not self.frames) != (frame.kind == HEADER) or self.end is not None:
+        if (not self.frames) != (frame.kind == HEADER) or self.end is not None or frame.kind > END:
             raise Damage("a frame that does not belong where it is")
         if frame.kind == HEADER:
             self.header = read_json(frame.raw)
@@ -255,7 +255,7 @@ def read_pack(data):
     """The log's bytes and the objects' sizes by name. Everything is checked; raises Damage."""
     at, log, objects, current, stage, header = 0, b"", {}, None, PACK_HEADER, None
     while at < len(data):
-        frame = Frame(data, at, (PACK_HEADER, PACK_LOG, PACK_OBJECT, PACK_DATA, PACK_END))
+        frame = Frame(data, at)
         at = frame.end
         if frame.kind == PACK_HEADER and stage == PACK_HEADER:
             header, stage = read_json(frame.raw), PACK_LOG

@@ -12,7 +12,8 @@ struct verb {
     int (*main)(int argc, char **argv); /* argv[0] is the verb; returns the exit status */
 };
 
-extern const struct verb verb_run, verb_record, verb_replay, verb_info, verb_ps, verb_ls, verb_dump;
+extern const struct verb verb_run, verb_record, verb_replay, verb_info, verb_ps, verb_ls, verb_dump, verb_rm, verb_pack,
+    verb_unpack;
 
 /* One line on stderr, "reprise: " in front. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

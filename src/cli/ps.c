@@ -38,21 +38,12 @@ static size_t index_of(const struct summary *s, uint64_t number) {
     return f ? (size_t)(f - s->streams) : NONE;
 }
 
-/* The stream that this one continues, or NONE. Streams are numbered as they begin: a parent has the smaller number. */
-static size_t continued(const struct summary *s, size_t i) {
-    const struct stream_facts *f = &s->streams[i];
-    if (f->forked) return NONE;
-    size_t p = index_of(s, f->parent);
-    return p != NONE && p < i && s->streams[p].end == STREAM_EXEC && s->streams[p].next == f->number ? p : NONE;
-}
-
 static void add_stream(struct tree *t, size_t i) {
-    const struct stream_facts *f = &t->s->streams[i];
-    size_t before = continued(t->s, i), parent = NONE;
-    size_t p = before != NONE ? t->of[before] : t->n++;
-    if (before == NONE) {
-        size_t maker = f->forked ? index_of(t->s, f->parent) : NONE;
-        if (maker != NONE && maker < i) parent = t->of[maker];
+    const struct stream_facts *f = &t->s->streams[i], *before = summary_before(t->s, f);
+    size_t p = before ? t->of[before - t->s->streams] : t->n++;
+    if (!before) {
+        size_t maker = index_of(t->s, f->parent);
+        size_t parent = maker != NONE && maker < i ? t->of[maker] : NONE;
         t->processes[p] = (struct process){.first = i, .parent = parent, .child = NONE, .next = NONE};
     }
     t->of[i] = p;

@@ -30,6 +30,8 @@ static size_t compress(struct ZSTD_CCtx_s *context, int level, const void *raw, 
     return ZSTD_isError(n) || n >= raw_len ? 0 : n;
 }
 
+static int has_position(unsigned kind) { return kind == FRAME_EVENTS || kind == PACK_LOG || kind == PACK_DATA; }
+
 size_t frame_encode(struct ZSTD_CCtx_s *context, int level, enum frame_kind kind, uint64_t stream, uint64_t position,
                     const void *raw, size_t raw_len, void *out) {
     if (raw_len == 0 || raw_len > FRAME_RAW_MAX) return 0;
@@ -41,7 +43,7 @@ size_t frame_encode(struct ZSTD_CCtx_s *context, int level, enum frame_kind kind
         .compression = len ? FRAME_ZSTD : FRAME_STORED,
         .version = LOG_VERSION,
         .stream = kind == FRAME_EVENTS ? stream : 0,
-        .position = kind == FRAME_EVENTS ? position : 0,
+        .position = has_position(kind) ? position : 0,
         .raw_len = (uint32_t)raw_len,
         .len = (uint32_t)(len ? len : raw_len),
     };
@@ -53,7 +55,8 @@ size_t frame_encode(struct ZSTD_CCtx_s *context, int level, enum frame_kind kind
 }
 
 static int fields_in_range(const struct frame_head *h) {
-    if (h->kind < FRAME_HEADER || h->kind > FRAME_END) return 0;
+    if (!(h->kind >= FRAME_HEADER && h->kind <= FRAME_END) && !(h->kind >= PACK_HEADER && h->kind <= PACK_END))
+        return 0;
     if (h->raw_len == 0 || h->raw_len > FRAME_RAW_MAX || h->len == 0) return 0;
     switch (h->compression) {
     case FRAME_STORED:
@@ -64,8 +67,9 @@ static int fields_in_range(const struct frame_head *h) {
         break;
     default: return 0;
     }
-    if (h->kind == FRAME_EVENTS) return h->raw_len % 8 == 0 && h->position <= UINT64_MAX - h->raw_len;
-    return h->stream == 0 && h->position == 0;
+    if (h->kind == FRAME_EVENTS && h->raw_len % 8) return 0;
+    if (h->kind != FRAME_EVENTS && h->stream) return 0;
+    return has_position(h->kind) ? h->position <= UINT64_MAX - h->raw_len : h->position == 0;
 }
 
 enum frame_fault frame_check_head(const void *bytes, size_t n, struct frame_head *head) {

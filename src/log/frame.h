@@ -19,13 +19,14 @@ enum frame_kind {
     FRAME_EVENTS = 2, /* whole events of `stream` */
     FRAME_OBJECT = 3, /* struct frame_object: a file that the recording needs */
     FRAME_END = 4,    /* JSON text: how the recording ended; last frame */
-};
 
-/* Members of the JSON objects. Readers do without any that is missing, and pass over those they do not know.
- *   HEADER  format (LOG_VERSION), reprise (version), command ([words]), directory, began_ns (since 1970), host, kernel, user,
- *           recorder ("order"), options ({...} of `reprise record`), cpu ({model, features: [names]}), pid (initial process)
- *   END     ended_ns, status (of the initial process, as wait() gives it), why ("exit", "limit", "disk", "stopped", "error"),
- *           message (text for the user), events, instructions (all R-threads), streams */
+    /* of a packed recording, see pack.h */
+    PACK_HEADER = 16, /* first frame: JSON text */
+    PACK_LOG = 17,    /* bytes of the file `log` from `position` on */
+    PACK_OBJECT = 18, /* struct frame_object: what the PACK_DATA behind it belongs to */
+    PACK_DATA = 19,   /* bytes of the object from `position` on */
+    PACK_END = 20,    /* JSON text; last frame */
+};
 
 enum frame_compression { FRAME_STORED = 0, FRAME_ZSTD = 1 };
 
@@ -35,7 +36,7 @@ struct frame_head {
     uint8_t compression; /* enum frame_compression */
     uint16_t version;
     uint64_t stream;       /* EVENTS */
-    uint64_t position;     /* EVENTS: bytes of the stream before this frame */
+    uint64_t position;     /* EVENTS: bytes of the stream before this frame. PACK_LOG, PACK_DATA: of the file */
     uint32_t raw_len, len; /* payload: bytes as events, bytes as stored */
     uint64_t payload_hash; /* XXH3 64 of the stored payload */
     uint64_t head_hash;    /* XXH3 64 of everything above */

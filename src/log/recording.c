@@ -139,7 +139,7 @@ static bool take_events(struct recording *r, const struct frame_ref *f, enum fra
 static bool take_frame(struct recording *r, const struct frame_ref *f, enum frame_fault *fault) {
     bool first = r->n_frames == 0, header = f->head.kind == FRAME_HEADER;
     *fault = FRAME_MISPLACED;
-    if (first != header || r->end_text) return false;
+    if (first != header || r->end_text || f->head.kind > FRAME_END) return false;
     if (!grow((void **)&r->frames, r->n_frames, sizeof *r->frames)) return false;
     switch (f->head.kind) {
     case FRAME_HEADER:
@@ -206,6 +206,8 @@ static void say_no_header(const struct recording *r, const char *name, char *why
         snprintf(why, WHY_MAX, "%s is empty: it was cut off before anything was recorded", name);
     else if (r->fault == FRAME_BAD_MAGIC || (r->fault == FRAME_SHORT && r->size < sizeof head))
         snprintf(why, WHY_MAX, "%s is no recording of Reprise (%s)", name, frame_fault_text(r->fault));
+    else if (r->fault == FRAME_MISPLACED && read_at(r, 0, &head, sizeof head) && head.kind == PACK_HEADER)
+        snprintf(why, WHY_MAX, "%s is a packed recording: unpack it first, with `reprise unpack %s`", name, name);
     else if (r->fault == FRAME_BAD_VERSION && read_at(r, 0, &head, sizeof head))
         snprintf(why, WHY_MAX,
                  "%s has version %u of the log format, this Reprise reads version %u: use the one that made it", name,

@@ -110,6 +110,7 @@ static void see_event(struct walk *w, const struct event *e, uint64_t number) {
     else if (e->kind == EV_START || e->kind == EV_FORKED)
         damage(w, number, "a second beginning");
     if (f->end == STREAM_EXITED) damage(w, number, "an event behind the end");
+    if (f->end == STREAM_EXEC) f->end = STREAM_CUT; /* it was a child of vfork() that called exec */
     f->events++;
     f->kinds[e->kind & 31]++;
     if (!see_thread(w, e)) damage(w, number, "the number of an R-thread is out of range");
@@ -238,7 +239,7 @@ static void add_up(struct summary *s) {
         s->interleaving_raw += f->interleaving_raw;
         s->interleaving_stored += f->interleaving_stored;
         for (size_t k = 0; k < sizeof s->kinds / sizeof *s->kinds; k++) s->kinds[k] += f->kinds[k];
-        if (f->forked || f->parent == NO_STREAM) s->processes++;
+        if (!summary_before(s, f)) s->processes++;
     }
 }
 
@@ -275,4 +276,10 @@ const struct stream_facts *summary_stream(const struct summary *s, uint64_t numb
             high = middle;
     }
     return low < s->n_streams && s->streams[low].number == number ? &s->streams[low] : NULL;
+}
+
+const struct stream_facts *summary_before(const struct summary *s, const struct stream_facts *f) {
+    if (f->forked || f->parent >= f->number) return NULL;
+    const struct stream_facts *p = summary_stream(s, f->parent);
+    return p && p->pid == f->pid ? p : NULL;
 }

@@ -10,7 +10,7 @@
 
 enum stream_end {
     STREAM_CUT,    /* the recording ends before the stream does */
-    STREAM_EXEC,   /* the process goes on in stream `next` */
+    STREAM_EXEC,   /* the last event is EXEC: the process goes on in stream `next` */
     STREAM_EXITED, /* `status` */
 };
 
@@ -19,7 +19,7 @@ struct stream_facts {
     uint64_t number;
     bool forked; /* began with FORKED, else with START */
     uint32_t pid, ppid;
-    uint64_t parent; /* FORKED: stream that forked. START: the one that ended in this exec, or NO_STREAM */
+    uint64_t parent; /* FORKED: stream that forked. START: the one that this exec was called in, or NO_STREAM */
     uint64_t next;   /* STREAM_EXEC */
     enum stream_end end;
     int status; /* STREAM_EXITED: as wait() gives it */
@@ -48,5 +48,8 @@ struct summary {
 struct summary *summary_of(const struct recording *);
 void summary_free(struct summary *);
 const struct stream_facts *summary_stream(const struct summary *, uint64_t number); /* NULL: none */
+/* The stream in which the same process ran before an exec, or NULL. Streams are numbered as they begin: it has the smaller
+ * number. (A child of vfork() executes out of its parent's stream, but is another process.) */
+const struct stream_facts *summary_before(const struct summary *, const struct stream_facts *);
 
 #endif

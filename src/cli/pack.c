@@ -1,0 +1,128 @@
+/* reprise pack: a recording and the files it needs as one file. */
+#include "log/pack.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/print.h"
+
+static const char pack_usage[] =
+    "usage: reprise pack [DIR|NAME] -o FILE\n"
+    "\n"
+    "Writes a recording (default: the latest) and the contents of all files it needs into one file, which\n"
+    "`reprise unpack` turns into a recording again, on any machine.\n"
+    "\n"
+    "  -o FILE   the file to write; one that exists is replaced when all is written. -: standard output\n"
+    "  --json    says what was written\n"
+    "  --help    this text\n"
+    "\n"
+    "A recording holds what its program read and wrote, and may hold secrets: the file is for you alone (0600).\n";
+
+/* Where objects of this recording may be: BASE's store, and the one that the header names. */
+struct stores {
+    char base[PATH_MAX], recorded[PATH_MAX];
+};
+
+static bool find_in_stores(void *arg, struct object_name name, char *path, size_t cap) {
+    const struct stores *s = arg;
+    char file[OBJECT_FILE];
+    struct stat st;
+    if (s->base[0] && place_object(s->base, name, path, cap)) return true;
+    if (!s->recorded[0]) return false;
+    object_file(name, file);
+    int n = snprintf(path, cap, "%s/%s", s->recorded, file);
+    return n > 0 && (size_t)n < cap && lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* The name that unpacking suggests: that of the directory. */
+static const char *name_of(const struct recording *r, char path[PATH_MAX]) {
+    if (!r->dir || !realpath(r->dir, path)) return "";
+    struct stat st;
+    char *slash = strrchr(path, '/');
+    if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode)) *slash = '\0'; /* the log itself */
+    slash = strrchr(path, '/');
+    return slash ? slash + 1 : "";
+}
+
+static bool write_pack(const struct recording *r, int fd, char *why) {
+    struct stores s = {.base = ""};
+    char path[PATH_MAX], ignored[WHY_MAX];
+    if (!place_base(s.base, sizeof s.base, ignored)) s.base[0] = '\0';
+    json_member_string(r->header, "store", s.recorded, sizeof s.recorded);
+    return pack_write(r, name_of(r, path), find_in_stores, &s, fd, why);
+}
+
+/* Under another name first: what was there stays until the new file is whole. */
+static int pack_to_file(const struct recording *r, const char *file, uint64_t *size) {
+    char temp[PATH_MAX + 32], why[WHY_MAX];
+    struct stat st;
+    if ((size_t)snprintf(temp, sizeof temp, "%s.part-%d", file, (int)getpid()) >= PATH_MAX) {
+        complain("%s: the name is too long", file);
+        return EXIT_OURS;
+    }
+    int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        complain("cannot make %s: %s", temp, strerror(errno));
+        return EXIT_OURS;
+    }
+    bool fine = write_pack(r, fd, why);
+    if (fine && fstat(fd, &st) == 0) *size = (uint64_t)st.st_size;
+    if ((close(fd) < 0 || (fine && rename(temp, file) < 0)) && fine) {
+        snprintf(why, sizeof why, "cannot write %s: %s", file, strerror(errno));
+        fine = false;
+    }
+    if (fine) return 0;
+    unlink(temp);
+    complain("%s", why);
+    return EXIT_OURS;
+}
+
+static int pack_to_stdout(const struct recording *r) {
+    char why[WHY_MAX];
+    if (isatty(1)) {
+        complain("a packed recording is nothing for a terminal: -o FILE, or a pipe behind it");
+        return EXIT_OURS;
+    }
+    if (write_pack(r, 1, why)) return 0;
+    complain("%s", why);
+    return EXIT_OURS;
+}
+
+static int pack_main(int argc, char **argv) {
+    static const struct option options[] = {
+        {"output", 1, NULL, 'o'}, {"json", 0, NULL, 'j'}, {"help", 0, NULL, 'h'}, {0}};
+    const char *file = NULL;
+    bool json = false;
+    for (int c; (c = verb_option(&verb_pack, argc, argv, ":ho:", options)) != -1;) {
+        if (c == VERB_DONE || c == VERB_WRONG) return c == VERB_DONE ? 0 : EXIT_OURS;
+        if (c == 'o') file = optarg;
+        if (c == 'j') json = true;
+    }
+    if (argc - optind > 1) return usage_error(&verb_pack, "one recording at a time");
+    if (!file || !*file) return usage_error(&verb_pack, "where to? -o FILE is missing");
+
+    struct recording *r = open_recording(argv[optind]);
+    if (!r) return EXIT_OURS;
+    uint64_t size = 0;
+    bool to_stdout = strcmp(file, "-") == 0;
+    recording_verify(r);
+    say_if_cut(r);
+    int status = to_stdout ? pack_to_stdout(r) : pack_to_file(r, file, &size);
+    if (status == 0 && json && !to_stdout) {
+        fputs("{\"file\": ", stdout);
+        json_write_string(stdout, file, strlen(file));
+        printf(", \"size\": %lu, \"log_size\": %lu}\n", size, r->cut);
+        status = printed();
+    }
+    recording_close(r);
+    return status;
+}
+
+const struct verb verb_pack = {"pack", "write a recording and all it needs into one file", pack_usage, pack_main};
