@@ -25,13 +25,6 @@ static const char *insn_name(unsigned code) {
     return code < sizeof names / sizeof *names ? names[code] : "";
 }
 
-/* The last word of the struct. */
-static uint64_t mapped_flags(const struct ev_mapped *m) {
-    uint64_t flags;
-    memcpy(&flags, (const char *)(m + 1) - sizeof flags, sizeof flags);
-    return flags;
-}
-
 static void print_object(FILE *to, struct object_name name) {
     char hex[OBJECT_HEX];
     if (!name.lo && !name.hi) return;
@@ -53,6 +46,7 @@ static void print_map(FILE *to, const struct ev_map *m) {
             m->prot & 2 ? 'w' : '-', m->prot & 4 ? 'x' : '-', m->flags, m->offset);
     print_field(to, m->name, sizeof m->name);
     print_object(to, m->object);
+    if (m->prot & MAP_UNSURE) fputs(" unsure", to);
 }
 
 static void print_memory(FILE *to, const struct event *e) {
@@ -142,7 +136,7 @@ void event_print(FILE *to, const struct event *e) {
     }
     case EV_MAPPED: {
         const struct ev_mapped *m = EVENT_PAYLOAD(e, ev_mapped);
-        fprintf(to, "size %lu flags %#lx", m->size, mapped_flags(m));
+        fprintf(to, "size %lu%s", m->size, m->flags & MAPPED_UNSURE ? " unsure" : "");
         print_object(to, m->object);
         break;
     }
@@ -201,7 +195,7 @@ static void json_map(FILE *to, const struct ev_map *m) {
 
 static void json_mapped(FILE *to, const struct ev_mapped *m) {
     json_object(to, m->object);
-    fprintf(to, ", \"file_size\": %lu, \"mapped_flags\": %lu", m->size, mapped_flags(m));
+    fprintf(to, ", \"file_size\": %lu, \"mapped_flags\": %lu", m->size, m->flags);
     NUMBER(m, dev), NUMBER(m, ino), NUMBER(m, mtime_ns), NUMBER(m, ctime_ns);
 }
 

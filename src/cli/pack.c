@@ -25,20 +25,21 @@ static const char pack_usage[] =
     "\n"
     "A recording holds what its program read and wrote, and may hold secrets: the file is for you alone (0600).\n";
 
-/* Where objects of this recording may be: BASE's store, and the one that the header names. */
+/* Where objects of this recording may be: BASE's store, the one beside it, the one that the header names. */
 struct stores {
-    char base[PATH_MAX], recorded[PATH_MAX];
+    char place[3][PATH_MAX + 16];
 };
 
 static bool find_in_stores(void *arg, struct object_name name, char *path, size_t cap) {
     const struct stores *s = arg;
     char file[OBJECT_FILE];
     struct stat st;
-    if (s->base[0] && place_object(s->base, name, path, cap)) return true;
-    if (!s->recorded[0]) return false;
     object_file(name, file);
-    int n = snprintf(path, cap, "%s/%s", s->recorded, file);
-    return n > 0 && (size_t)n < cap && lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+    for (int i = 2; i >= 0; i--) { /* the one that the user knows is named if none has it */
+        int n = s->place[i][0] ? snprintf(path, cap, "%s/%s", s->place[i], file) : -1;
+        if (n > 0 && (size_t)n < cap && lstat(path, &st) == 0 && S_ISREG(st.st_mode)) return true;
+    }
+    return false;
 }
 
 /* The name that unpacking suggests: that of the directory. */
@@ -52,10 +53,11 @@ static const char *name_of(const struct recording *r, char path[PATH_MAX]) {
 }
 
 static bool write_pack(const struct recording *r, int fd, char *why) {
-    struct stores s = {.base = ""};
+    struct stores s = {.place = {""}};
     char path[PATH_MAX], ignored[WHY_MAX];
-    if (!place_base(s.base, sizeof s.base, ignored)) s.base[0] = '\0';
-    json_member_string(r->header, "store", s.recorded, sizeof s.recorded);
+    if (place_base(path, sizeof path, ignored)) snprintf(s.place[0], sizeof s.place[0], "%s/store", path);
+    snprintf(s.place[1], sizeof s.place[1], "%s/../store", r->dir);
+    json_member_string(r->header, "store", s.place[2], sizeof s.place[2]);
     return pack_write(r, name_of(r, path), find_in_stores, &s, fd, why);
 }
 

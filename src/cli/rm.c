@@ -222,13 +222,14 @@ static bool clean_store(const char *base, struct removed *sum) {
 
 /* `latest` leads to the newest one that is left, or nowhere. */
 static void mend_latest(const char *base) {
-    char link[PATH_MAX + 16], why[WHY_MAX];
+    char link[PATH_MAX + 16], log[PATH_MAX + 16], why[WHY_MAX];
     struct stat st;
     struct place_entry *entries;
     size_t n, newest = 0;
     uint64_t newest_began = 0;
+    snprintf(log, sizeof log, "%s/latest/log", base);
     snprintf(link, sizeof link, "%s/latest", base);
-    if (lstat(link, &st) < 0 || stat(link, &st) == 0 || !place_list(base, &entries, &n, why)) return;
+    if (lstat(link, &st) < 0 || stat(log, &st) == 0 || !place_list(base, &entries, &n, why)) return;
     for (size_t i = 0; i < n; i++) {
         struct recording *r = recording_open(entries[i].path, why);
         uint64_t began = 0;
@@ -245,6 +246,16 @@ static void mend_latest(const char *base) {
     place_list_free(entries, n);
 }
 
+/* Something else that has a file `log`. */
+static bool is_foreign(const char *dir) {
+    char log[PATH_MAX + 8];
+    snprintf(log, sizeof log, "%s/log", dir);
+    int fd = open(log, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool foreign = fd >= 0 && !looks_like_log(fd);
+    if (fd >= 0) close(fd);
+    return foreign;
+}
+
 /* Every recording in BASE. */
 static bool remove_all(const char *base, struct removed *sum) {
     struct place_entry *entries;
@@ -256,7 +267,7 @@ static bool remove_all(const char *base, struct removed *sum) {
     }
     bool fine = true;
     for (size_t i = 0; i < n; i++)
-        if (!entries[i].note) fine = remove_recording(entries[i].path, sum) && fine;
+        if (!entries[i].note && !is_foreign(entries[i].path)) fine = remove_recording(entries[i].path, sum) && fine;
     place_list_free(entries, n);
     return fine;
 }
