@@ -4,14 +4,19 @@
 #include "inproc/sys.h"
 
 /* One of the signals that the kernel never blocks for us and that always come to our handler (SIGNALS_SYNC); the one that
- * programs send to each other least. The code is none that the kernel or libc use. */
-#define KICK_SIGNAL 8 /* SIGFPE */
+ * programs send to each other, or raise, least. The code is none that the kernel or libc use. */
+#define KICK_SIGNAL 4 /* SIGILL */
 #define KICK_CODE (-0x5250)
 
 #define MEMBARRIER_PRIVATE_EXPEDITED 8
 #define MEMBARRIER_REGISTER_PRIVATE_EXPEDITED 16
 
 bool hurry_is_kick(const struct siginfo_raw *info) { return info->signo == KICK_SIGNAL && info->code == KICK_CODE; }
+
+/* The kernel keeps one signal of a kind: a fault of the same kind may have swallowed a kick. */
+void hurry_swallowed(struct tblock *tb, int signo) {
+    if (signo == KICK_SIGNAL) tb->kick = 0;
+}
 
 static bool is_late(const struct thread *t, uint64_t epoch) {
     return __atomic_load_n(&t->in_use, __ATOMIC_ACQUIRE) && __atomic_load_n(&t->tid, __ATOMIC_ACQUIRE) &&

@@ -15,4 +15,7 @@ void hurry_thread(struct thread *t);
 /* Whether a signal that arrived is one of these. */
 bool hurry_is_kick(const struct siginfo_raw *info);
 
+/* A fault has come. */
+void hurry_swallowed(struct tblock *tb, int signo);
+
 #endif

@@ -602,7 +602,10 @@ static void show_as(const struct ev_start *s) {
 void replay_start(struct thread *t, uint64_t stream) {
     struct ksigaction ignore = {.handler = 1};
     SYS(rt_sigaction, 17 /* SIGCHLD: nobody waits for the processes of a replay */, &ignore, 0, 8);
-    if (!stream_attach_reader(fd_own() + 1, stream)) die("the recording has no stream %lu", stream);
+    if (!stream_attach_reader(fd_own() + 1, stream)) { /* killed, or the recording ended, before it had begun */
+        if (stream == 0) die("the recording is empty");
+        SYS(exit_group, 0);
+    }
     schedule_start(t);
     struct ev_start s = *(const struct ev_start *)(expect(t, EV_START) + 1);
     stream_take();

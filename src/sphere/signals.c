@@ -179,6 +179,7 @@ void signals_handle(int signo, struct siginfo_raw *info, struct ucontext_raw *uc
     struct thread *t = thread_self();
     bool by_kernel = info->code > 0;
     if (is_sync(signo) && by_kernel) {
+        hurry_swallowed(t->tb, signo);
         if (uc->mc.rip == (uint64_t)rt_step) {
             uc->mc.rip = t->tb->step_host_pc;
             step_from(t, uc, STEP_FOR_GUEST);
