@@ -111,12 +111,17 @@ class Frame:
                 "payload_hash": f"{self.payload_hash:016x}", "head_hash": f"{self.head_hash:016x}"}
 
 
+def depth(value):
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + max(map(depth, inside), default=-1)
+
+
 def read_json(raw):
     try:
         value = json.loads(raw.decode("utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Damage("a payload that makes no sense")
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or depth(value) > 16:
         raise Damage("a payload that makes no sense")
     return value
 
