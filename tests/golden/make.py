@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 from read_log import HEADER, EVENTS, OBJECT, END, compress, xxh3_64, xxh3_128
 
 BEGAN = 1767225600 * 10**9
-FOLDER = sys.argv[1] if len(sys.argv) > 1 else HERE
+FOLDER = sys.argv[1] if __name__ == "__main__" and len(sys.argv) > 1 else HERE
 
 
 def frame(kind, raw, stream=0, position=0, magic=b"RPF1", version=1, raw_len=None, length=None, payload=None, code=None):
