@@ -249,15 +249,6 @@ static bool read_log(int fd, struct frame_in *f, const struct pack_facts *p, con
     return true;
 }
 
-/* Whether the log names such an object. */
-static bool is_needed(const struct recording *r, const struct frame_object *o) {
-    for (size_t i = 0; i < r->n_objects; i++) {
-        const struct frame_object *x = &r->objects[i].object;
-        if (x->name.lo == o->name.lo && x->name.hi == o->name.hi) return x->size == o->size;
-    }
-    return false;
-}
-
 /* PACK_DATA frames of one object, checked against its name. */
 static bool read_bytes(int fd, struct frame_in *f, const struct frame_object *o, int to, char *why) {
     XXH3_state_t *hash = XXH3_createState();
@@ -279,44 +270,43 @@ static bool read_bytes(int fd, struct frame_in *f, const struct frame_object *o,
     return fine;
 }
 
-static bool read_object(int fd, struct frame_in *f, const struct recording *r, const struct unpacker *u, char *why) {
+/* One object: the one that the log names at this place. */
+static bool read_object(int fd, struct frame_in *f, const struct frame_object *wanted, const struct unpacker *u,
+                        char *why) {
     struct frame_object o;
-    if (f->head.raw_len < sizeof o) return fail(why, "the packed file is damaged: an object without a head");
+    if (!next_frame(fd, f, why)) return false;
+    if (f->head.kind != PACK_OBJECT || f->head.raw_len < sizeof o)
+        return fail(why, "the packed file is damaged: an object is missing");
     memcpy(&o, f->raw, sizeof o);
-    if (!is_needed(r, &o)) return fail(why, "the packed file holds an object that its log does not need");
+    if (memcmp(&o.name, &wanted->name, sizeof o.name) != 0 || o.size != wanted->size)
+        return fail(why, "the packed file is damaged: an object is not the one that the log needs");
     int to = u->begin_object(u->arg, o.name, o.size, why);
     if (to == -1) return false;
     bool fine = read_bytes(fd, f, &o, to, why);
-    char why_not[WHY_MAX];
-    if (to >= 0 && !u->finish_object(u->arg, o.name, to, fine, fine ? why : why_not)) fine = false;
+    char ignored[WHY_MAX];
+    if (to >= 0 && !u->finish_object(u->arg, o.name, to, fine, fine ? why : ignored)) fine = false;
     return fine;
+}
+
+static bool read_end(int fd, struct frame_in *f, char *why) {
+    char more;
+    if (!next_frame(fd, f, why)) return false;
+    if (f->head.kind != PACK_END) return fail(why, "the packed file is damaged: it goes on behind its objects");
+    if (read_full(fd, &more, 1) != 0) return fail(why, "the packed file is damaged: it goes on behind its end");
+    return true;
 }
 
 static bool read_objects(int fd, struct frame_in *f, const struct pack_facts *p, const struct recording *r,
                          const struct unpacker *u, char *why) {
-    struct object_name last = {0, 0};
     size_t count;
     uint64_t size;
     const struct object_ref **objects = distinct_objects(r, &count, &size);
-    free(objects);
     if (!objects) return fail(why, "out of memory");
-    if (count != p->objects || size != p->objects_size)
-        return fail(why, "the packed file is damaged: its header and its log name different objects");
-    for (uint64_t i = 0; i < p->objects; i++) {
-        if (!next_frame(fd, f, why)) return false;
-        if (f->head.kind != PACK_OBJECT) return fail(why, "the packed file is damaged: an object is missing");
-        struct object_name name;
-        memcpy(&name, f->raw, f->head.raw_len < sizeof name ? 0 : sizeof name);
-        if (f->head.raw_len < sizeof name || memcmp(&name, &last, sizeof name) <= 0)
-            return fail(why, "the packed file is damaged: its objects are not in order");
-        last = name;
-        if (!read_object(fd, f, r, u, why)) return false;
-    }
-    if (!next_frame(fd, f, why)) return false;
-    if (f->head.kind != PACK_END) return fail(why, "the packed file is damaged: it goes on behind its objects");
-    char more;
-    if (read_full(fd, &more, 1) != 0) return fail(why, "the packed file is damaged: it goes on behind its end");
-    return true;
+    bool fine = count == p->objects && size == p->objects_size;
+    if (!fine) fail(why, "the packed file is damaged: its header and its log name different objects");
+    for (size_t i = 0; fine && i < count; i++) fine = read_object(fd, f, &objects[i]->object, u, why);
+    free(objects);
+    return fine && read_end(fd, f, why);
 }
 
 bool pack_read(int fd, const struct pack_facts *p, const struct unpacker *u, char *why) {

@@ -16,12 +16,12 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "cli/cli.h"
 #include "cli/event_text.h"
 #include "cli/print.h"
 #include "log/summary.h"
+#include "mend.h"
 
 #define MUST(x)                                                         \
     do {                                                                \
@@ -34,22 +34,6 @@
 void complain(const char *format, ...) {} /* print.c's */
 
 static FILE *nowhere;
-
-/* Every head gets the checksums that its bytes ask for. Bit 0 of the first input byte: leave them as they are. */
-static void mend(uint8_t *bytes, size_t n) {
-    for (size_t at = 0; at + sizeof(struct frame_head) <= n;) {
-        struct frame_head h;
-        memcpy(&h, bytes + at, sizeof h);
-        size_t left = n - at - sizeof h;
-        h.magic = FRAME_MAGIC;
-        h.version = LOG_VERSION;
-        h.payload_hash = XXH3_64bits(bytes + at + sizeof h, h.len < left ? h.len : left);
-        h.head_hash = XXH3_64bits(&h, offsetof(struct frame_head, head_hash));
-        memcpy(bytes + at, &h, sizeof h);
-        if (h.len > left) return;
-        at += sizeof h + h.len;
-    }
-}
 
 static void read_streams(const struct recording *r) {
     for (size_t i = 0; i < r->n_streams; i++) {
