@@ -140,15 +140,15 @@ static void print_json(const struct facts *f, const struct recording *r, const s
     printf(", \"objects\": {\"count\": %zu, \"size\": %lu}}\n", s->objects, s->objects_size);
 }
 
+#define DAMAGE_LINES 10
+
 /* Damage inside of streams, which the checksums cannot tell. */
 static bool say_damage(const struct summary *s) {
-    bool any = false;
-    for (size_t i = 0; i < s->n_streams; i++) {
-        if (!s->streams[i].damage[0]) continue;
-        complain("%s", s->streams[i].damage);
-        any = true;
-    }
-    return any;
+    size_t damaged = 0;
+    for (size_t i = 0; i < s->n_streams; i++)
+        if (s->streams[i].damage[0] && ++damaged <= DAMAGE_LINES) complain("%s", s->streams[i].damage);
+    if (damaged > DAMAGE_LINES) complain("%zu more streams are damaged", damaged - DAMAGE_LINES);
+    return damaged;
 }
 
 static int info_main(int argc, char **argv) {

@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #define PATH_LEN_MAX 65536 /* of an object: no path of Linux is longer than 4096, but one can be pieced together */
 
@@ -109,24 +110,42 @@ const struct stream_ref *recording_stream(const struct recording *r, uint64_t nu
     return r->n_streams ? bsearch(&key, r->streams, r->n_streams, sizeof key, by_number) : NULL;
 }
 
-/* The stream of that number, made if it is new, in order of the numbers. */
+/* The slot that has the stream, or where it would be. */
+static size_t *slot_of(const struct recording *r, uint64_t number) {
+    size_t at = XXH3_64bits(&number, sizeof number) & (r->n_slots - 1);
+    while (r->slots[at] && r->streams[r->slots[at] - 1].number != number) at = (at + 1) & (r->n_slots - 1);
+    return &r->slots[at];
+}
+
+/* Keeps at least half of the slots free. */
+static bool grow_slots(struct recording *r) {
+    if (2 * (r->n_streams + 1) <= r->n_slots) return true;
+    size_t n = r->n_slots ? 2 * r->n_slots : 64;
+    size_t *slots = calloc(n, sizeof *slots);
+    if (!slots) return false;
+    free(r->slots);
+    r->slots = slots;
+    r->n_slots = n;
+    for (size_t i = 0; i < r->n_streams; i++) *slot_of(r, r->streams[i].number) = i + 1;
+    return true;
+}
+
+/* The stream of that number, made if it is new. */
 static struct stream_ref *stream_for(struct recording *r, uint64_t number) {
-    struct stream_ref *s = (struct stream_ref *)recording_stream(r, number);
-    if (s) return s;
+    if (!grow_slots(r)) return NULL;
+    size_t *slot = slot_of(r, number);
+    if (*slot) return &r->streams[*slot - 1];
     if (!grow((void **)&r->streams, r->n_streams, sizeof *r->streams)) return NULL;
-    size_t at = r->n_streams++;
-    while (at > 0 && r->streams[at - 1].number > number) at--;
-    memmove(r->streams + at + 1, r->streams + at, (r->n_streams - 1 - at) * sizeof *r->streams);
-    r->streams[at] = (struct stream_ref){.number = number};
-    return &r->streams[at];
+    r->streams[r->n_streams] = (struct stream_ref){.number = number};
+    *slot = ++r->n_streams;
+    return &r->streams[*slot - 1];
 }
 
 static bool take_events(struct recording *r, const struct frame_ref *f, enum frame_fault *fault) {
     *fault = FRAME_MISPLACED;
-    const struct stream_ref *known = recording_stream(r, f->head.stream);
-    if (f->head.position != (known ? known->raw_len : 0)) return false;
     struct stream_ref *s = stream_for(r, f->head.stream);
-    if (!s || !grow((void **)&s->frames, s->n_frames, sizeof *s->frames)) return false;
+    if (!s || f->head.position != s->raw_len || !grow((void **)&s->frames, s->n_frames, sizeof *s->frames))
+        return false;
     s->frames[s->n_frames++] = r->n_frames;
     s->raw_len += f->head.raw_len;
     s->stored_len += sizeof f->head + f->head.len;
@@ -172,6 +191,18 @@ static enum frame_fault look_at(const struct recording *r, uint64_t offset, stru
     return f->head.len > left - sizeof bytes ? FRAME_SHORT : FRAME_OK;
 }
 
+/* Takes away streams without frames. */
+static void drop_empty(struct recording *r) {
+    size_t kept = 0;
+    for (size_t i = 0; i < r->n_streams; i++) {
+        if (r->streams[i].n_frames)
+            r->streams[kept++] = r->streams[i];
+        else
+            free(r->streams[i].frames);
+    }
+    r->n_streams = kept;
+}
+
 static void scan(struct recording *r) {
     struct frame_ref f;
     uint64_t offset = 0;
@@ -181,6 +212,10 @@ static void scan(struct recording *r) {
         offset += sizeof f.head + f.head.len;
     }
     r->cut = offset;
+    free(r->slots);
+    r->slots = NULL;
+    drop_empty(r);
+    if (r->n_streams) qsort(r->streams, r->n_streams, sizeof *r->streams, by_number);
 }
 
 /* ---- opening ---- */
@@ -310,14 +345,7 @@ static void cut_at(struct recording *r, size_t first, enum frame_fault fault) {
             s->stored_len -= sizeof *h + h->len;
         }
     }
-    size_t kept = 0;
-    for (size_t i = 0; i < r->n_streams; i++) {
-        if (r->streams[i].n_frames)
-            r->streams[kept++] = r->streams[i];
-        else
-            free(r->streams[i].frames);
-    }
-    r->n_streams = kept;
+    drop_empty(r);
     r->n_frames = first;
     r->cut = r->frames[first].offset;
     r->fault = fault;

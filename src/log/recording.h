@@ -48,6 +48,7 @@ struct recording {
     size_t n_frames;
     struct stream_ref *streams; /* by number */
     size_t n_streams;
+    size_t *slots, n_slots; /* while the frames are looked at: hash table, index into streams plus one */
     struct object_ref *objects;
     size_t n_objects;
     char *header_text, *end_text; /* terminated; end_text NULL: none */
