@@ -577,9 +577,23 @@ static void drop_kept_in(gaddr lo, gaddr hi) {
     }
 }
 
+/* Blocks rely on more than their own bytes: on their pages, and if they are a file's on all of its code (tick_scope in
+ * translate.c). */
+static void widen(gaddr *lo, gaddr *hi) {
+    gaddr start = *lo = PAGE_DOWN(*lo), end = *hi = PAGE_UP(*hi);
+    for (struct region *r = regions; r; r = r->next) {
+        const struct kept_file *f = &r->kept.file;
+        if (!r->is_kept || r->retired || f->text_start >= end || f->text_end <= start) continue;
+        *lo = MIN(*lo, f->text_start);
+        *hi = MAX(*hi, f->text_end);
+    }
+}
+
 size_t cache_invalidate_range(gaddr lo, gaddr hi) {
     size_t n = 0;
-    drop_kept_in(lo, hi);
+    gaddr changed_lo = lo, changed_hi = hi;
+    if (the_policy->ticks) widen(&lo, &hi);
+    drop_kept_in(changed_lo, changed_hi);
     if (hi - lo > 256ul * PAGE_SIZE) { /* cheaper to look at every block */
         for (struct region *r = regions; r; r = r->next)
             for (struct block *b = r->blocks; b; b = b->next_in_region)

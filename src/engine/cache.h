@@ -54,13 +54,14 @@ struct insn_map {
 
 enum spill {
     SPILL_NONE,
-    SPILL_SCRATCH,  /* map.scratch is in s2 after the first host instruction */
-    SPILL_RCX,      /* rcx is in s0 after the first host instruction: indirect jmp */
-    SPILL_CALL,     /* direct call: after the guest return address is pushed, only the host's push is left */
-    SPILL_CALL_IND, /* the same, with rcx in s0 and the target in s1 */
-    SPILL_RET,      /* rcx in s0; from RET_PUSH_OFF on only the host's push is left */
-    SPILL_GS_BASE,  /* map.scratch has the program's gs base added */
-    SPILL_INT,      /* int n, map.scratch bytes long: reported at the instruction or behind it */
+    SPILL_SCRATCH,       /* map.scratch is in s2 after the first host instruction */
+    SPILL_RCX,           /* rcx is in s0 after the first host instruction: indirect jmp */
+    SPILL_CALL,          /* direct call: after the guest return address is pushed, only the host's push is left */
+    SPILL_CALL_IND,      /* the same, with rcx in s0 and the target in s1 */
+    SPILL_RET,           /* rcx in s0; from RET_PUSH_OFF on only the host's push is left */
+    SPILL_GS_BASE,       /* map.scratch has the program's gs base added */
+    SPILL_INT,           /* int n, map.scratch bytes long: reported at the instruction or behind it */
+    SPILL_TICKED = 0x80, /* added to one of these: the instruction has counted its tick by the time it can fault */
 };
 
 struct block {

@@ -2,6 +2,7 @@
 #include <linux/mman.h>
 
 #include "engine/engine.h"
+#include "engine/flags.h"
 #include "engine/kept.h"
 #include "inproc/fmt.h"
 #include "inproc/layout.h"
@@ -144,13 +145,22 @@ void engine_on_safepoint(struct tblock *t) {
     engine_on_enter(t);
 }
 
+#define NO_LIMIT (INT64_MAX / 2) /* room for ticks and tick_limit to move */
+
+uint64_t tick_trace;
+
 void engine_on_tick_budget(struct tblock *t) {
-    t->ticks++; /* the instruction is executed again and counts then */
+    t->ticks = 0; /* the instruction is executed again and counts then */
     t->stepped = false;
-    if (engine_host.tick_budget)
+    flags_settle_at_tick(t);
+    if (unlikely(tick_trace)) {
+        say("tick point %lu: %lx", ticks_total(t), t->pc);
+        ticks_set_budget(t, tick_trace);
+    } else if (engine_host.tick_budget) {
         engine_host.tick_budget(t);
-    else
-        engine_host.safepoint(t);
+    } else {
+        ticks_set_budget(t, NO_LIMIT);
+    }
     engine_on_enter(t);
 }
 
@@ -222,7 +232,8 @@ void engine_init_tblock(struct tblock *t) {
     t->fn_jmp_miss = (uint64_t)rt_jmp_miss;
     t->fn_call_miss = (uint64_t)rt_call_miss;
     t->fn_call_fail = (uint64_t)rt_call_fail;
-    t->ticks = t->tick_limit = INT64_MAX / 2; /* room for both to move */
+    t->ticks = t->tick_limit = NO_LIMIT;
+    if (unlikely(tick_trace)) ticks_set_budget(t, 0);
 }
 
 static void map_fixed(uint64_t at, size_t len, int prot) {

@@ -37,11 +37,11 @@ struct engine_host {
     void (*bad_target)(struct tblock *t); /* the instruction at t->pc goes to an address that cannot be one */
     void (*step_trap)(struct tblock *t);  /* deliver the trap of an instruction that ran with the trap flag set */
     void (*safepoint)(struct tblock *t);  /* something is pending */
-    /* The budget of ticks is used up, at a tick point; NULL: a safepoint like any other. */
+    /* The budget of ticks is used up, at a tick point that is not executed yet; sets a new one. NULL: there is no limit. */
     void (*tick_budget)(struct tblock *t);
-    uint64_t (*oldest_epoch)(void);       /* over all threads of the address space */
-    void (*hurry)(uint64_t epoch);        /* brings threads whose epoch is older to a safepoint, soon */
-    bool (*claim)(gaddr at, size_t len);  /* takes guest address space for a cache window; false: not free */
+    uint64_t (*oldest_epoch)(void);      /* over all threads of the address space */
+    void (*hurry)(uint64_t epoch);       /* brings threads whose epoch is older to a safepoint, soon */
+    bool (*claim)(gaddr at, size_t len); /* takes guest address space for a cache window; false: not free */
     void (*unclaim)(gaddr at, size_t len);
     /* The file whose unchanged code is at pc (base, text_start, text_end and identity); false: not such code. */
     bool (*kept_at)(gaddr pc, struct kept_file *out);
@@ -91,6 +91,7 @@ bool fault_at_boundary(uint64_t host_pc);
 /* The guest instruction that host_pc belongs to; 0: none. */
 gaddr fault_guest_pc(uint64_t host_pc);
 
+extern uint64_t tick_trace;  /* --debug tick-trace=N: a line at the first tick point and every Nth after it */
 extern int trace_level;      /* --debug trace=N */
 extern uint64_t single_from; /* --debug single-from=N: blocks from this number on hold one instruction each */
 

@@ -1,5 +1,6 @@
 /* From an interrupted place in the cache back to exact guest state. */
 #include "engine/engine.h"
+#include "engine/flags.h"
 
 /* Offsets inside the return sequence of translate.c: mov (9 bytes), movzwl (4), push, ret. */
 #define RET_PUSH_OFF 13
@@ -39,16 +40,20 @@ enum fault_where fault_to_guest(struct tblock *t, const struct fault_regs *regs)
     for (int r = 0; r < 16; r++) t->gpr[r] = regs->gpr[r];
     t->rflags = regs->rflags;
     t->pc = b->pc + m->guest_off;
+    if (the_policy->ticks) flags_settle_at_fault(t);
     if (off == 0) return FAULT_AT_BOUNDARY;
-    if (off <= m->lead) return FAULT_INSIDE;
+    bool ticked = m->spill & SPILL_TICKED;
+    if (off < m->lead || (off == m->lead && !ticked)) return FAULT_INSIDE;
     off -= m->lead;
-    switch (m->spill) {
+    if (ticked) t->ticks++; /* it counts when it is done */
+    switch (m->spill & ~SPILL_TICKED) {
     case SPILL_SCRATCH: t->gpr[m->scratch] = t->s2; break;
     case SPILL_RCX: t->gpr[RCX] = t->s0; break;
     case SPILL_CALL: { /* the guest's push is done, the host's failed: the call has happened */
         struct insn in;
-        if (!decode_insn(&in, (const uint8_t *)t->pc, INSN_MAX_LEN, t->pc)) break;
+        if (off == 0 || !decode_insn(&in, (const uint8_t *)t->pc, INSN_MAX_LEN, t->pc)) break;
         t->pc = in.target;
+        t->ticks -= ticked;
         return FAULT_NOT_THE_GUESTS;
     }
     case SPILL_CALL_IND: {
@@ -58,6 +63,7 @@ enum fault_where fault_to_guest(struct tblock *t, const struct fault_regs *regs)
         struct site s = cache_find_site(next);
         if (!s.host || regs->host_pc + 7 != (uint64_t)s.host) break;
         t->pc = t->s1;
+        t->ticks -= ticked;
         return FAULT_NOT_THE_GUESTS;
     }
     case SPILL_RET:

@@ -89,8 +89,8 @@ struct tblock {
     /* from here on: C only */
     struct thread *thread;
     int64_t tick_limit; /* ticks so far = tick_limit - ticks */
-    uint64_t epoch; /* last cache epoch this thread has seen at a safepoint */
-    uint32_t kick;  /* a signal of ours is on its way to the thread: it must not enter a call before */
+    uint64_t epoch;     /* last cache epoch this thread has seen at a safepoint */
+    uint32_t kick;      /* a signal of ours is on its way to the thread: it must not enter a call before */
     uint16_t guest_gs_selector;
     bool trap_flag;        /* TF as the program has it; never in rflags, where it would hit the runtime */
     bool stepped;          /* an instruction was run with the flag set, and its trap is due */

@@ -16,9 +16,13 @@
  *   call *x       as jmp *x, with push $K in front of call *TABLE_CALL(,%rcx,8); site
  *   entry[CALL_IND]  entry[CALL] then entry[JMP_IND]
  *
- * Nothing here touches flags: whoever is reached by mistake (two targets share a table slot) must leave no trace. The stack
+ *   tick          subq $1,%gs:ticks; js cold                where the scan of flags.h finds flags dead at the destination; else
+ *                 mov %rcx,%gs:s; mov %gs:ticks,%rcx; jrcxz cold; lea -1(%rcx),%rcx; mov %rcx,%gs:ticks; mov %gs:s,%rcx
+ *
+ * Nothing else here touches flags: whoever is reached by mistake (two targets share a table slot) must leave no trace. The stack
  * slots that held host addresses are zeroed, so that what a program finds below its stack pointer does not depend on us. */
 #include "engine/engine.h"
+#include "engine/flags.h"
 #include "inproc/fmt.h"
 #include "inproc/layout.h"
 #include "inproc/str.h"
@@ -41,6 +45,14 @@ struct pending_literal {
     uint64_t value;
 };
 
+/* Where a tick sequence goes when the budget is used up: behind the block. */
+struct pending_cold {
+    gaddr pc;
+    uint8_t *rel8;  /* of jrcxz, until there is a gap within its reach */
+    uint8_t *rel32; /* of the jump to the cold part */
+    int rcx_slot;   /* where rcx is; -1: in place */
+};
+
 struct build {
     struct emitter e;
     struct region *r;
@@ -50,13 +62,16 @@ struct build {
     struct block *known_call; /* the block runs into a call that this one holds */
     bool falls_out;           /* the last instruction may go on at `end` */
     bool checked;             /* verify the guest bytes at entry */
-    int n_exits, n_literals, n_sites;
+    bool exact_flags;         /* single instructions are to leave exact state */
+    int n_exits, n_literals, n_sites, n_cold;
+    struct flags_scope scope; /* code whose every change drops this block */
     struct insn insn[MAX_INSNS];
     uint8_t bytes[MAX_INSNS * INSN_MAX_LEN + 16]; /* the guest bytes as decoded: another thread may be writing them */
     struct insn_map map[MAX_INSNS];
     struct liveness live[MAX_INSNS + 1]; /* before each instruction */
     struct pending_exit exits[MAX_EXITS];
     struct pending_literal literals[MAX_INSNS];
+    struct pending_cold cold[MAX_INSNS];
     struct {
         gaddr call_pc, ret_pc;
         struct site site;
@@ -226,12 +241,15 @@ static void emit_entry(struct emitter *e, const struct region *r, gaddr pc, enum
     if (kind == ENTRY_CALL_IND) emit_verify_target(e, pc, r->tramp_call_fail, rcx_live);
 }
 
+static void emit_gap(struct build *b);
+
 /* Behind a call: the place a return lands on. */
-static void emit_site(struct emitter *e, const struct region *r, gaddr k, bool rcx_live) {
+static void emit_site(struct emitter *e, const struct region *r, gaddr k, bool rcx_live, struct build *with_gap) {
     emit_pop_reg(e, RCX);
     emit_minus_pc(e, k);
     uint8_t *ok = emit_jrcxz(e);
     emit_jmp(e, r->tramp_ret_fail);
+    if (with_gap) emit_gap(with_gap);
     emit_land_short(e, ok);
     emit_store_stack(e, RCX, -16); /* it is 0 */
     if (rcx_live) emit_load_tb(e, RCX, TB_S0);
@@ -260,27 +278,76 @@ static int pick_scratch(const struct insn *in, int other_than) {
 
 /* ---- ticks ---- */
 
-/* Counts one tick in front of `in` and leaves the cache there when the budget is used up. */
-static void emit_tick(struct build *b, gaddr pc, uint8_t flags_live) {
+/* What a block may rely on besides its own bytes: cache_invalidate_range drops it when any of this changes. */
+static void find_tick_scope(struct build *b) {
+    const struct region *kept = cache_kept_region(b->insn[0].pc);
+    b->scope = (struct flags_scope){{0, 0}, {0, 0}};
+    if (b->checked || !the_policy->ticks) return;
+    b->scope.start[0] = PAGE_DOWN(b->insn[0].pc);
+    b->scope.end[0] = PAGE_UP(b->insn[0].pc + 1);
+    if (!kept || kept->tainted || b->insn[0].pc < kept->kept.file.text_start ||
+        b->insn[0].pc >= kept->kept.file.text_end)
+        return;
+    b->scope.start[1] = kept->kept.file.text_start;
+    b->scope.end[1] = kept->kept.file.text_end;
+}
+
+static struct pending_cold *add_cold(struct build *b, gaddr pc, int rcx_slot) {
+    struct pending_cold *c = &b->cold[b->n_cold++];
+    *c = (struct pending_cold){.pc = pc, .rcx_slot = rcx_slot};
+    return c;
+}
+
+/* Counts one tick, with rcx in `slot`; what rcx holds then is lost. emit_gap must follow. */
+static void emit_tick_rcx(struct build *b, gaddr pc, int slot) {
     struct emitter *e = &b->e;
-    if (flags_live) {
-        emit_store_tb(e, RAX, TB_S3);
-        emit_save_flags_rax(e);
+    emit_load_tb(e, RCX, TB_TICKS);
+    add_cold(b, pc, slot)->rel8 = emit_jrcxz(e);
+    emit_lea(e, RCX, RCX, -1);
+    emit_store_tb(e, RCX, TB_TICKS);
+}
+
+/* In front of a direct transfer: counts one tick, and leaves the cache at pc when the budget is used up. */
+static void emit_tick(struct build *b, const struct insn *in) {
+    struct emitter *e = &b->e;
+    if (!b->exact_flags && flags_are_dead(in->target, &b->scope)) {
+        emit_sub_tb_1(e, TB_TICKS);
+        add_cold(b, in->pc, -1)->rel32 = emit_jcc_fixed(e, 8 /* s */);
+        return;
     }
-    emit_sub_tb_1(e, TB_TICKS);
-    uint8_t *go_on = emit_jcc_short(e, 9 /* ns */);
-    if (flags_live) {
-        emit_restore_flags_rax(e);
-        emit_load_tb(e, RAX, TB_S3);
-    }
-    emit_special_exit(e, pc, TB_FN_SAFEPOINT, -1);
-    emit_land_short(e, go_on);
-    if (flags_live) {
-        emit_restore_flags_rax(e);
-        emit_load_tb(e, RAX, TB_S3);
+    emit_store_tb(e, RCX, TB_S2);
+    emit_tick_rcx(b, in->pc, TB_S2);
+    emit_load_tb(e, RCX, TB_S2);
+}
+
+/* Where nothing runs past: the way from the last jrcxz to the cold part. */
+static void emit_gap(struct build *b) {
+    struct pending_cold *c = b->n_cold ? &b->cold[b->n_cold - 1] : NULL;
+    if (!c || !c->rel8) return;
+    CHECK(b->e.full || b->e.p - c->rel8 <= 128);
+    emit_land_short(&b->e, c->rel8);
+    c->rel8 = NULL;
+    c->rel32 = emit_jmp_fixed(&b->e);
+}
+
+/* The same where there is no such place, or none near enough. */
+static void emit_gap_here(struct build *b) {
+    if (!b->n_cold || !b->cold[b->n_cold - 1].rel8) return;
+    uint8_t *skip = emit_jmp_short(&b->e);
+    emit_gap(b);
+    emit_land_short(&b->e, skip);
+}
+
+static void emit_colds(struct build *b) {
+    for (int i = 0; i < b->n_cold; i++) {
+        const struct pending_cold *c = &b->cold[i];
+        if (!b->e.full) emit_set_rel32(c->rel32, b->e.p);
+        if (c->rcx_slot >= 0) emit_load_tb(&b->e, RCX, c->rcx_slot);
+        emit_special_exit(&b->e, c->pc, TB_FN_SAFEPOINT, -1);
     }
 }
 
+/* A tick is a taken direct transfer to an address not above its own, every call, every indirect jump (ret n is one). */
 static bool ticks_at(const struct insn *in) {
     if (!the_policy->ticks) return false;
     switch (in->cls) {
@@ -289,8 +356,8 @@ static bool ticks_at(const struct insn *in) {
     case INSN_LOOP: return in->target <= in->pc;
     case INSN_CALL:
     case INSN_CALL_IND:
-    case INSN_JMP_IND:
-    case INSN_RET: return true;
+    case INSN_JMP_IND: return true;
+    case INSN_RET: return in->imm != 0;
     default: return false;
     }
 }
@@ -363,10 +430,13 @@ static void emit_gs_mem(struct build *b, int i, const uint8_t *bytes) {
     emit_load_tb(e, s, TB_S2);
 }
 
-/* rcx and s1 = target of an indirect transfer, then rcx = table index. */
-static void emit_target_to_index(struct build *b, const struct insn *in, const uint8_t *bytes) {
+/* rcx and s1 = target of an indirect transfer, then rcx = table index. Ticked: rcx is in s0 already, and lost. */
+static void emit_target_to_index(struct build *b, const struct insn *in, const uint8_t *bytes, bool ticked) {
     struct emitter *e = &b->e;
-    emit_store_tb(e, RCX, TB_S0);
+    if (!ticked)
+        emit_store_tb(e, RCX, TB_S0);
+    else if (in->gpr_read & REG_BIT(RCX))
+        emit_load_tb(e, RCX, TB_S0);
     uint8_t *start = e->p;
     if (in->seg == 0x65) {
         if (!emit_lea_operand(e, in, bytes, RCX)) emit_mov_reg_imm(e, RCX, in->target);
@@ -391,7 +461,7 @@ static void emit_after_call(struct build *b, int i) {
     b->sites[b->n_sites].call_pc = in->pc;
     b->sites[b->n_sites].ret_pc = next;
     b->sites[b->n_sites].site.host = b->e.p;
-    emit_site(&b->e, b->r, next, rcx_live);
+    emit_site(&b->e, b->r, next, rcx_live, b);
     b->sites[b->n_sites++].site.cont = b->e.p;
 }
 
@@ -448,7 +518,13 @@ static void emit_insn(struct build *b, int i) {
     gaddr next = in->pc + in->len;
     if (the_policy->before_insn) the_policy->before_insn(e, in, b->live[i]);
     bool tick = ticks_at(in);
-    if (tick && in->cls != INSN_JCC && in->cls != INSN_LOOP) emit_tick(b, in->pc, b->live[i].flags);
+    if (tick && (in->cls == INSN_JMP_IND || in->cls == INSN_CALL_IND || in->cls == INSN_RET)) {
+        emit_store_tb(e, RCX, TB_S0);
+        emit_tick_rcx(b, in->pc, TB_S0);
+        if (in->cls == INSN_CALL_IND && (in->seg == 0x65 || !fits32(next))) emit_gap_here(b);
+    } else if (tick && (in->cls == INSN_JMP || in->cls == INSN_CALL)) {
+        emit_tick(b, in);
+    }
     b->map[i].lead = (uint16_t)(e->p - b->host - b->map[i].host_off);
     if (is_intercepted(in)) {
         emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_RECORDED);
@@ -456,55 +532,70 @@ static void emit_insn(struct build *b, int i) {
     }
 
     switch (in->cls) {
-    case INSN_JMP: add_exit(b, emit_jmp(e, NULL), in->target, ENTRY_PLAIN); break;
+    case INSN_JMP:
+        add_exit(b, emit_jmp(e, NULL), in->target, ENTRY_PLAIN);
+        emit_gap(b);
+        break;
     case INSN_JCC:
         if (tick) {
             uint8_t *skip = emit_jcc_short(e, in->cc ^ 1);
-            emit_tick(b, in->pc, FLAGS_ARITH);
+            emit_tick(b, in);
             add_exit(b, emit_jmp(e, NULL), in->target, ENTRY_PLAIN);
+            emit_gap(b);
             emit_land_short(e, skip);
         } else {
             add_exit(b, emit_jcc(e, in->cc, NULL), in->target, ENTRY_PLAIN);
         }
         break;
     case INSN_LOOP: {
+        if (tick) emit_store_tb(e, RCX, TB_S2); /* as it is before the instruction counts it down */
         uint8_t *taken = emit_copy_loop(e, in, bytes);
         uint8_t *skip = emit_jmp_short(e);
         emit_land_short(e, taken);
-        if (tick)
-            emit_tick(b, in->target, FLAGS_ARITH); /* the count is changed already: the safepoint is behind the jump */
+        if (tick) {
+            emit_store_tb(e, RCX, TB_S3);
+            emit_tick_rcx(b, in->pc, TB_S2);
+            emit_load_tb(e, RCX, TB_S3);
+        }
         add_exit(b, emit_jmp(e, NULL), in->target, ENTRY_PLAIN);
+        emit_gap(b);
         emit_land_short(e, skip);
         break;
     }
     case INSN_CALL:
         emit_push_pc(b, next);
-        if (in->target == next) break; /* call to the next instruction: only a way to read the pc */
-        b->map[i].spill = SPILL_CALL;
+        if (tick) b->map[i].spill = SPILL_TICKED;
+        if (in->target == next) { /* call to the next instruction: only a way to read the pc */
+            emit_gap_here(b);
+            break;
+        }
+        b->map[i].spill |= SPILL_CALL;
         add_exit(b, emit_call(e, NULL), in->target, ENTRY_CALL);
         emit_after_call(b, i);
         break;
     case INSN_CALL_IND:
-        b->map[i].spill = SPILL_CALL_IND;
-        emit_target_to_index(b, in, bytes);
+        b->map[i].spill = SPILL_CALL_IND | (tick ? SPILL_TICKED : 0);
+        emit_target_to_index(b, in, bytes, tick);
         emit_push_pc(b, next);
         emit_call_table(e, TABLE_CALL, RCX);
         emit_after_call(b, i);
         break;
     case INSN_JMP_IND:
-        b->map[i].spill = SPILL_RCX;
-        emit_target_to_index(b, in, bytes);
+        b->map[i].spill = SPILL_RCX | (tick ? SPILL_TICKED : 0);
+        emit_target_to_index(b, in, bytes, tick);
         emit_jmp_table(e, TABLE_JMP, RCX);
+        emit_gap(b);
         break;
     case INSN_RET:
         if (in->imm) {
-            b->map[i].spill = SPILL_RCX;
-            emit_store_tb(e, RCX, TB_S0);
+            b->map[i].spill = SPILL_RCX | (tick ? SPILL_TICKED : 0);
+            if (!tick) emit_store_tb(e, RCX, TB_S0);
             emit_pop_reg(e, RCX);
             emit_store_tb(e, RCX, TB_S1);
             emit_movzx16_reg(e, RCX, RCX);
             emit_lea(e, RSP, RSP, (int32_t)(uint16_t)in->imm);
             emit_jmp_table(e, TABLE_JMP, RCX);
+            emit_gap(b);
             break;
         }
         b->map[i].spill = SPILL_RET;
@@ -651,6 +742,7 @@ static struct block *build_block(struct build *b, gaddr pc, enum entry_kind reas
     emit_body(b);
     if (b->falls_out) add_exit(b, emit_jmp(&b->e, NULL), b->end, ENTRY_PLAIN);
     blk->host_len = (uint32_t)(b->e.p - blk->host);
+    emit_colds(b);
     blk->n_insns = (uint16_t)b->n;
     blk->map = map;
     memcpy(map, b->map, sizeof *map * (size_t)b->n);
@@ -678,11 +770,13 @@ static void trace_block(const struct build *b, const struct block *blk) {
 /* Called with cache_lock held. */
 struct block *translate(gaddr pc, enum entry_kind reason) {
     struct build b; /* about 10 KB: runtime stacks are sized for it */
-    b.n_exits = b.n_literals = b.n_sites = 0;
+    b.n_exits = b.n_literals = b.n_sites = b.n_cold = 0;
     b.known_call = NULL;
     memset(b.map, 0, sizeof b.map);
     if (!gather(&b, pc, cache_stats.blocks < single_from ? MAX_INSNS : 1)) return NULL;
+    b.exact_flags = cache_stats.blocks >= single_from;
     find_liveness(&b);
+    find_tick_scope(&b);
     b.r = cache_region_for(pc);
     if (!b.r) return NULL; /* cache_is_full */
     struct block *blk = build_block(&b, pc, reason);
@@ -722,7 +816,7 @@ uint8_t *translate_ret_entry(struct block *b) {
     if (!r || b->dead) return NULL;
     struct emitter e = {r->code_next, r->meta_next, false};
     uint8_t *at = e.p;
-    emit_site(&e, r, b->pc, b->rcx_live);
+    emit_site(&e, r, b->pc, b->rcx_live, NULL);
     uint8_t *cont = e.p;
     emit_jmp_anywhere(&e, b->host);
     r->code_next = e.p;

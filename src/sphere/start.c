@@ -141,6 +141,7 @@ static void read_option(struct orders *o, const char *key) {
     if (str_starts(key, "seed=")) the_runtime.seed = number(value, 16);
     if (str_starts(key, "cachelimit=")) kept_set_limit(number(value, 10) << 10);
     if (str_starts(key, "trace=")) trace_level = (int)number(value, 10);
+    if (str_starts(key, "tick-trace=")) tick_trace = number(value, 10);
     if (str_starts(key, "single-from=")) single_from = number(value, 10);
     if (str_starts(key, "crash=")) o->crash = true;
     if (str_starts(key, "policy=")) {

@@ -1,6 +1,7 @@
 // link: src/engine/decode.c src/engine/decode_table.c
 /* Counts and positions against ground truth: a program is single-stepped with ptrace, every instruction decoded; the totals
- * must be what the counting policies report, and no two moments may share a position (ticks, pc). */
+ * must be what the counting policies report, no two moments may share a position (ticks, pc, rsp), and whatever the budget of
+ * ticks, the thread leaves the cache at exactly the tick points. */
 #include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,35 +22,42 @@
 #undef PAGE_MASK
 #include "engine/decode.h"
 
+#define MAX_TICKS 65536
+
 struct truth {
     unsigned long insns, loads, stores, ticks;
     unsigned long repeated_positions;
+    int status;                 /* of the program */
+    uint64_t points[MAX_TICKS]; /* pc of the instruction that made each tick */
 };
 
-static const char *program(char *buf, size_t cap) {
+static const char *program(const char *name, char *buf, size_t cap) {
     const char *build = getenv("BUILD");
-    snprintf(buf, cap, "%s/guest/count_me", build ? build : "build");
+    snprintf(buf, cap, "%s/guest/%s", build ? build : "build", name);
     return buf;
 }
 
 /* Every position seen so far: open addressing, never full. */
 #define POSITIONS (1u << 20)
 static struct {
-    uint64_t tick, pc;
+    uint64_t tick, pc, rsp;
     int used;
 } seen[POSITIONS];
 
-static int position_is_new(uint64_t tick, uint64_t pc) {
-    uint32_t i = (uint32_t)((tick * 0x9e3779b97f4a7c15ull ^ pc * 0xc2b2ae3d27d4eb4full) >> 40) % POSITIONS;
+static int position_is_new(uint64_t tick, uint64_t pc, uint64_t rsp) {
+    uint64_t mixed = tick * 0x9e3779b97f4a7c15ull ^ pc * 0xc2b2ae3d27d4eb4full ^ rsp * 0x165667b19e3779f9ull;
+    uint32_t i = (uint32_t)(mixed >> 40) % POSITIONS;
     for (; seen[i].used; i = (i + 1) % POSITIONS)
-        if (seen[i].tick == tick && seen[i].pc == pc) return 0;
+        if (seen[i].tick == tick && seen[i].pc == pc && seen[i].rsp == rsp) return 0;
     seen[i].tick = tick;
     seen[i].pc = pc;
+    seen[i].rsp = rsp;
     seen[i].used = 1;
     return 1;
 }
 
-/* The definition of a tick: a taken direct transfer to an address not above its own, every call, indirect transfer and return. */
+/* The definition of a tick: a taken direct transfer to an address not above its own, every call, every indirect jump; a return
+ * that drops arguments is one, other returns make none. */
 static int is_tick(const struct insn *in, uint64_t next_pc) {
     switch (in->cls) {
     case INSN_JMP:
@@ -57,8 +65,8 @@ static int is_tick(const struct insn *in, uint64_t next_pc) {
     case INSN_LOOP: return next_pc == in->target && in->target <= in->pc && next_pc != in->pc + in->len;
     case INSN_CALL:
     case INSN_CALL_IND:
-    case INSN_JMP_IND:
-    case INSN_RET: return 1;
+    case INSN_JMP_IND: return 1;
+    case INSN_RET: return in->imm != 0;
     default: return 0;
     }
 }
@@ -69,8 +77,8 @@ static void count_one(struct truth *t, const struct insn *in) {
     t->stores += (in->store_size != 0) + (in->push_size != 0);
 }
 
-static struct truth single_step(const char *path) {
-    struct truth t = {0};
+static void single_step(const char *path, struct truth *t) {
+    memset(seen, 0, sizeof seen);
     pid_t pid = fork();
     if (pid == 0) {
         ptrace(PTRACE_TRACEME, 0, 0, 0);
@@ -92,28 +100,35 @@ static struct truth single_step(const char *path) {
         assert_true(decode_insn(&in, bytes, 15, r.rip));
         /* a rep instruction stops after each iteration; it is one instruction and one position */
         if (!(in.rep && r.rip == last_pc)) {
-            count_one(&t, &in);
-            t.repeated_positions += !position_is_new(t.ticks, r.rip);
+            count_one(t, &in);
+            t->repeated_positions += !position_is_new(t->ticks, r.rip, r.rsp);
         }
         last_pc = r.rip;
         ptrace(PTRACE_SINGLESTEP, pid, 0, 0);
         waitpid(pid, &status, 0);
+        t->status = status;
         if (WIFEXITED(status)) break;
         assert_true(WIFSTOPPED(status));
         assert_int_equal(ptrace(PTRACE_GETREGS, pid, 0, &r), 0);
-        t.ticks += (unsigned)is_tick(&in, r.rip);
+        if (!is_tick(&in, r.rip)) continue;
+        assert_true(t->ticks < MAX_TICKS);
+        t->points[t->ticks++] = in.pc;
     }
-    return t;
 }
 
-/* The line that starts with `what` in what `reprise run --debug OPTION` writes to stderr. */
-static void reported(const char *option, const char *what, char *line, size_t cap) {
+static FILE *run_under(const char *options, const char *name) {
     char path[512], command[2048];
     const char *reprise = getenv("REPRISE");
-    snprintf(command, sizeof command, "%s run --no-cache --debug %s -- %s 2>&1", reprise ? reprise : "build/reprise",
-             option, program(path, sizeof path));
+    snprintf(command, sizeof command, "%s run --no-cache %s -- %s 2>&1", reprise ? reprise : "build/reprise", options,
+             program(name, path, sizeof path));
     FILE *f = popen(command, "r");
     assert_non_null(f);
+    return f;
+}
+
+/* The line that starts with `what` in what Reprise writes to stderr. */
+static void reported(const char *options, const char *name, const char *what, char *line, size_t cap) {
+    FILE *f = run_under(options, name);
     int found = 0;
     for (char text[1024]; fgets(text, sizeof text, f);)
         if (strstr(text, what)) {
@@ -124,46 +139,83 @@ static void reported(const char *option, const char *what, char *line, size_t ca
     assert_true(found);
 }
 
-static struct truth truth;
+static struct truth count_me, tick_kinds;
 
 static int find_truth(void **state) {
     char path[512];
-    truth = single_step(program(path, sizeof path));
+    single_step(program("count_me", path, sizeof path), &count_me);
+    single_step(program("tick_kinds", path, sizeof path), &tick_kinds);
     return 0;
 }
 
 static void counts_are_exact(void **state) {
     char line[1024];
     unsigned long insns, loads, stores;
-    reported("policy=count", "counts:", line, sizeof line);
+    reported("--debug policy=count", "count_me", "counts:", line, sizeof line);
     assert_int_equal(sscanf(line, "counts: %lu instructions, %lu loads, %lu stores", &insns, &loads, &stores), 3);
-    assert_true(truth.insns > 1000);
-    assert_int_equal(insns, truth.insns);
-    assert_int_equal(loads, truth.loads);
-    assert_int_equal(stores, truth.stores);
+    assert_true(count_me.insns > 1000);
+    assert_int_equal(insns, count_me.insns);
+    assert_int_equal(loads, count_me.loads);
+    assert_int_equal(stores, count_me.stores);
 }
 
-static void expect_ticks(const char *option) {
+static void expect_ticks(const char *options, const char *name, const struct truth *truth) {
     char line[1024];
     unsigned long ticks;
-    reported(option, "ticks:", line, sizeof line);
+    reported(options, name, "ticks:", line, sizeof line);
     assert_int_equal(sscanf(line, "ticks: %lu", &ticks), 1);
-    assert_int_equal(ticks, truth.ticks);
+    assert_int_equal(ticks, truth->ticks);
 }
 
-static void ticks_are_exact(void **state) { expect_ticks("policy=ticks"); }
+static void ticks_are_exact(void **state) {
+    expect_ticks("--debug policy=ticks", "count_me", &count_me);
+    expect_ticks("--debug policy=ticks", "tick_kinds", &tick_kinds);
+}
 
 /* The same totals when every instruction is a block of its own. */
-static void block_cuts_do_not_matter(void **state) { expect_ticks("policy=ticks --debug single-from=0"); }
+static void block_cuts_do_not_matter(void **state) {
+    expect_ticks("--debug policy=ticks --debug single-from=0", "count_me", &count_me);
+    expect_ticks("--debug policy=ticks --debug single-from=0", "tick_kinds", &tick_kinds);
+}
 
-static void positions_are_unique(void **state) { assert_int_equal(truth.repeated_positions, 0); }
+static void positions_are_unique(void **state) {
+    assert_int_equal(count_me.repeated_positions, 0);
+    assert_int_equal(tick_kinds.repeated_positions, 0);
+}
+
+/* Leaves the cache at the first tick point and at each step-th after it: where, and with what result? */
+static void expect_stops(unsigned long step, const char *more) {
+    char options[256];
+    snprintf(options, sizeof options, "--debug policy=ticks --debug tick-trace=%lu %s", step, more);
+    FILE *f = run_under(options, "tick_kinds");
+    unsigned long expected = 0, n, pc;
+    for (char text[1024]; fgets(text, sizeof text, f);) {
+        const char *at = strstr(text, "tick point ");
+        if (!at) continue;
+        assert_int_equal(sscanf(at, "tick point %lu: %lx", &n, &pc), 2);
+        assert_int_equal(n, expected);
+        assert_true(n < tick_kinds.ticks);
+        assert_int_equal(pc, tick_kinds.points[n]);
+        expected += step;
+    }
+    int status = pclose(f);
+    assert_int_equal(status, tick_kinds.status);
+    assert_true(expected >= tick_kinds.ticks);
+}
+
+static void budgets_end_at_tick_points(void **state) {
+    static const unsigned long steps[] = {1, 2, 3, 5, 7, 11, 64};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        expect_stops(steps[i], "");
+        expect_stops(steps[i], "--debug single-from=0");
+    }
+}
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_are_exact),
-        cmocka_unit_test(ticks_are_exact),
-        cmocka_unit_test(block_cuts_do_not_matter),
-        cmocka_unit_test(positions_are_unique),
+        cmocka_unit_test(counts_are_exact),           cmocka_unit_test(ticks_are_exact),
+        cmocka_unit_test(block_cuts_do_not_matter),   cmocka_unit_test(positions_are_unique),
+        cmocka_unit_test(budgets_end_at_tick_points),
     };
     return cmocka_run_group_tests(tests, find_truth, NULL);
 }
