@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -30,11 +31,22 @@ struct channel *channel_make(int *out_fd, uint32_t flags) {
     return NULL;
 }
 
-uint32_t channel_reach(struct channel *c, uint32_t *high, uint32_t wanted) {
-    uint32_t next = CHANNEL_GET(c->next_ring); /* counted up with each claim; we alone set it back */
-    if (next < CHANNEL_RINGS && next + 16 > *high) *high = next + 16;
-    if (next >= CHANNEL_RINGS || *high > CHANNEL_RINGS) *high = CHANNEL_RINGS;
-    return wanted < *high ? wanted : *high;
+/* Each claim begins below `next` and goes past rings in use only, which are below `high`. */
+static void count_claims(struct ring_claims *c, uint32_t next) {
+    uint64_t high = (uint64_t)(next > c->high ? next : c->high) + (next - c->known);
+    c->high = high < CHANNEL_RINGS ? (uint32_t)high : CHANNEL_RINGS;
+}
+
+uint32_t claims_reach(struct ring_claims *c, struct channel *channel) {
+    uint32_t next = CHANNEL_GET(channel->next_ring);
+    count_claims(c, next);
+    c->known = next;
+    return c->high;
+}
+
+void claims_begin_at(struct ring_claims *c, struct channel *channel, uint32_t i) {
+    count_claims(c, __atomic_exchange_n(&channel->next_ring, i, __ATOMIC_ACQ_REL));
+    c->known = i;
 }
 
 void futex_wake_all(uint32_t *futex) {
@@ -74,17 +86,21 @@ uint64_t now_ms(void) {
 static const int raised[] = {RLIMIT_FSIZE, RLIMIT_AS, RLIMIT_NOFILE};
 #define RAISED (sizeof raised / sizeof *raised)
 static struct rlimit before[RAISED];
+static struct sigaction too_large_before; /* SIGXFSZ: errors are to be errors */
 
 void limits_raise(void) {
+    sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, &too_large_before);
     for (unsigned i = 0; i < RAISED; i++) {
         getrlimit(raised[i], &before[i]);
-        struct rlimit more = {before[i].rlim_max, before[i].rlim_max};
-        if (raised[i] == RLIMIT_NOFILE && more.rlim_cur > 65536) more.rlim_cur = 65536;
-        if (more.rlim_cur > before[i].rlim_cur) setrlimit(raised[i], &more);
+        rlim_t most = raised[i] == RLIMIT_NOFILE ? 65536 : RLIM_INFINITY, hard = before[i].rlim_max;
+        if (before[i].rlim_cur >= most) continue;
+        if (hard < most && setrlimit(raised[i], &(struct rlimit){most, most}) == 0) continue; /* with privilege */
+        setrlimit(raised[i], &(struct rlimit){hard < most ? hard : most, hard});
     }
 }
 
 void limits_restore(void) {
+    sigaction(SIGXFSZ, &too_large_before, NULL);
     for (unsigned i = 0; i < RAISED; i++) setrlimit(raised[i], &before[i]);
 }
 

@@ -18,9 +18,14 @@ static inline uint8_t *ring_data(struct ring *r) { return (uint8_t *)r + sizeof 
 #define CHANNEL_GET(field) __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
 #define CHANNEL_SET(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELEASE)
 
-/* How many rings are to be looked at if `wanted` should be: those far up that nobody can have claimed are left alone, for a look
- * would give them memory. *high remembers the claims so far. */
-uint32_t channel_reach(struct channel *, uint32_t *high, uint32_t wanted);
+/* Which rings may have been claimed so far: those below `high`. A look at the others would give them memory. A runtime claims the
+ * first ring that is free from next_ring on, which it counts up before. */
+struct ring_claims {
+    uint32_t high, known; /* next_ring as last seen or set */
+};
+uint32_t claims_reach(struct ring_claims *, struct channel *);
+/* The next claim had better begin at i. */
+void claims_begin_at(struct ring_claims *, struct channel *, uint32_t i);
 
 void futex_wake_all(uint32_t *futex);
 /* Until it is woken, or is not `seen` any more, or `ms` have passed. */

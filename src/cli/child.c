@@ -49,7 +49,7 @@ static void on_signal(int sig, siginfo_t *info, void *context) {
 }
 
 static const int handed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM, SIGIO, SIGPWR, SIGWINCH};
-static const int left_alone[] = {SIGPIPE, SIGXFSZ, SIGTTOU, SIGTTIN, SIGTSTP};
+static const int left_alone[] = {SIGPIPE, SIGTTOU, SIGTTIN, SIGTSTP};
 
 static void set_handlers(void) {
     struct sigaction sa = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
@@ -59,7 +59,7 @@ static void set_handlers(void) {
     for (unsigned i = 0; i < sizeof left_alone / sizeof *left_alone; i++) signal(left_alone[i], SIG_IGN);
 }
 
-static void close_inherited(const int *own, int n) {
+void child_let_go(const int *own, int n) {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null >= 0) {
         dup2(null, 0);
@@ -79,12 +79,11 @@ static void close_inherited(const int *own, int n) {
     }
 }
 
-void child_watch(struct child *c, uint32_t *bell, const int *own, int n) {
+void child_watch(struct child *c, uint32_t *bell) {
     sigset_t none;
     the_bell = bell;
     handed_to = c->pid;
     set_handlers();
-    close_inherited(own, n);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }

@@ -18,12 +18,14 @@ struct child {
 void child_fill_gaps(void);
 
 /* Forks; `become(arg)` runs in the child and returns an exit status only if it fails. The parent has all signals blocked when
- * this returns: it starts its threads, then calls child_watch(). False: errno says why. */
+ * this returns: it calls child_let_go(), starts its threads, then calls child_watch(). False: errno says why. */
 bool child_start(struct child *, int (*become)(void *), void *arg);
 
-/* From now on signals for the controller are the child's; each that matters counts *bell up and wakes it. Closes what the
- * controller inherited, except stderr and own[0..n). */
-void child_watch(struct child *, uint32_t *bell, const int *own, int n);
+/* Closes what the controller inherited, except stderr and own[0..n): others must see it closed when the program closes it. */
+void child_let_go(const int *own, int n);
+
+/* From now on signals for the controller are the child's; each that matters counts *bell up and wakes it. */
+void child_watch(struct child *, uint32_t *bell);
 
 /* Hands signals on, sees whether the child has ended or stopped. */
 void child_look(struct child *);

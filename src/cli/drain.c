@@ -14,13 +14,12 @@
 
 #define FRAME_BYTES (256u << 10) /* a stream's buffer makes a frame when it has so much, */
 #define FRAME_AGE 500            /* or is so many ms old */
-#define FULL_LOOK 100            /* ms */
 #define DEATH_LOOK 100           /* ms */
 #define STREAMS_MAX (1u << 26)
 #define NOBODY 1000 /* ms: a ring whose process nobody knows is given up, if nobody else lives */
 
 void drain_open(struct drain *d, struct channel *c, struct log_writer *w, struct file_keeper *k) {
-    *d = (struct drain){.channel = c, .writer = w, .keeper = k, .top = 1};
+    *d = (struct drain){.channel = c, .writer = w, .keeper = k, .claims = {1, c->next_ring}};
 }
 
 /* ---- one stream ---- */
@@ -156,7 +155,6 @@ static void begin(struct drain *d, uint32_t i, struct ring *r) {
     *in = (struct intake){.active = true, .stream = r->stream, .pidfd = -1};
     if (!is_new_stream(d, in->stream)) damage(d, in);
     d->n_active++;
-    if (i >= d->top) d->top = i + 1;
 }
 
 static void end(struct drain *d, uint32_t i, struct ring *r) {
@@ -167,7 +165,7 @@ static void end(struct drain *d, uint32_t i, struct ring *r) {
     *in = (struct intake){.pidfd = -1};
     d->n_active--;
     ring_reset(r, 0, RING_FREE);
-    CHANNEL_SET(d->channel->next_ring, i); /* warm memory first */
+    claims_begin_at(&d->claims, d->channel, i); /* warm memory first */
 }
 
 /* Whether the process of an open ring is gone. */
@@ -195,15 +193,13 @@ static bool look_at(struct drain *d, uint32_t i, bool deaths, uint64_t now) {
 
 bool drain_look(struct drain *d) {
     uint64_t now = now_ms();
-    bool full = now - d->last_full >= FULL_LOOK, deaths = now - d->last_deaths >= DEATH_LOOK, took = false;
-    if (full) d->last_full = now;
+    bool deaths = now - d->last_deaths >= DEATH_LOOK, took = false;
     if (deaths) d->last_deaths = now;
-    uint32_t upto = channel_reach(d->channel, &d->high, full ? CHANNEL_RINGS : d->top + 8);
-    for (uint32_t i = 0; i < upto; i++) took |= look_at(d, i, deaths, now);
-    for (uint32_t i = 0; i < d->top; i++)
+    uint32_t n = claims_reach(&d->claims, d->channel);
+    for (uint32_t i = 0; i < n; i++) took |= look_at(d, i, deaths, now);
+    for (uint32_t i = 0; i < n; i++)
         if (d->rings[i].len && now - d->rings[i].since >= FRAME_AGE && writer_has_room(d->writer))
             flush_stream(d, &d->rings[i]);
-    while (d->top > 1 && !d->rings[d->top - 1].active) d->top--;
     return took;
 }
 

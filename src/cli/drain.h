@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/channel_host.h"
 #include "cli/file_keeper.h"
 #include "cli/log_writer.h"
 #include "log/channel.h"
@@ -30,13 +31,11 @@ struct drain {
     struct log_writer *writer;
     struct file_keeper *keeper;
     struct intake rings[CHANNEL_RINGS];
-    uint32_t top;         /* rings below are looked at each time */
-    uint32_t high;        /* as far up as rings may have been claimed */
+    struct ring_claims claims;
     uint32_t n_active;
     uint64_t streams;     /* that had events so far */
     uint8_t *seen;        /* bit per stream number: each comes once */
     size_t seen_size;     /* bytes */
-    uint64_t last_full;   /* ms: when all rings were looked at */
     uint64_t last_deaths; /* ms: when processes were last looked at */
     bool discard;         /* recording has stopped: rings are emptied, nothing is kept */
 };

@@ -8,10 +8,10 @@
 #include "cli/channel_host.h"
 #include "cli/cli.h"
 
-#define FULL_LOOK 100 /* ms */
+#define DEATH_LOOK 100 /* ms */
 
 void feed_open(struct feed *f, struct channel *c, const struct recording *r) {
-    *f = (struct feed){.channel = c, .recording = r, .top = 1};
+    *f = (struct feed){.channel = c, .recording = r};
 }
 
 /* ---- one ring ---- */
@@ -87,7 +87,6 @@ static void begin(struct feed *f, uint32_t i, struct ring *r) {
     const struct stream_ref *stream = recording_stream(f->recording, r->stream);
     *g = (struct feeding){.active = true, .pid = r->pid};
     f->n_active++;
-    if (i >= f->top) f->top = i + 1;
     if (!stream || !stream_reader_open(&g->reader, f->recording, stream, 0)) {
         g->refused = true;
         change_state(r, RING_WANTED, RING_REFUSED);
@@ -105,7 +104,7 @@ static void end(struct feed *f, uint32_t i, struct ring *r, bool done) {
     *g = (struct feeding){.active = false};
     f->n_active--;
     ring_reset(r, 0, RING_FREE);
-    CHANNEL_SET(f->channel->next_ring, i);
+    claims_begin_at(&f->claims, f->channel, i); /* warm memory first */
 }
 
 /* ---- all rings ---- */
@@ -138,17 +137,16 @@ static bool look_at(struct feed *f, uint32_t i, bool deaths) {
 
 bool feed_look(struct feed *f) {
     uint64_t now = now_ms();
-    bool full = now - f->last_full >= FULL_LOOK, busy = false;
-    if (full) f->last_full = now;
-    uint32_t upto = channel_reach(f->channel, &f->high, full ? CHANNEL_RINGS : f->top + 8);
-    for (uint32_t i = 0; i < upto; i++) busy |= look_at(f, i, full);
-    while (f->top > 1 && !f->rings[f->top - 1].active) f->top--;
+    bool deaths = now - f->last_deaths >= DEATH_LOOK, busy = false;
+    if (deaths) f->last_deaths = now;
+    uint32_t n = claims_reach(&f->claims, f->channel);
+    for (uint32_t i = 0; i < n; i++) busy |= look_at(f, i, deaths);
     return busy;
 }
 
 uint64_t feed_taken(const struct feed *f) {
     uint64_t sum = f->taken;
-    for (uint32_t i = 0; i < f->top; i++)
+    for (uint32_t i = 0; i < f->claims.high; i++)
         if (f->rings[i].active) sum += f->rings[i].tail;
     return sum;
 }

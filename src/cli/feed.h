@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/channel_host.h"
 #include "log/channel.h"
 #include "log/recording.h"
 
@@ -23,12 +24,11 @@ struct feed {
     struct channel *channel;
     const struct recording *recording;
     struct feeding rings[CHANNEL_RINGS];
-    uint32_t top;  /* rings below are looked at each time */
-    uint32_t high; /* as far up as rings may have been claimed */
+    struct ring_claims claims;
     uint32_t n_active;
-    uint64_t last_full; /* ms: when all rings were looked at */
-    uint64_t taken;     /* bytes that runtimes took, of rings that are free again */
-    bool damaged;       /* the recording could not be read to its end; the user was told */
+    uint64_t last_deaths; /* ms: when processes were last looked at */
+    uint64_t taken;       /* bytes that runtimes took, of rings that are free again */
+    bool damaged;         /* the recording could not be read to its end; the user was told */
     /* A runtime is done with its stream, or (RING_NOT_ENDED) is gone without a word. */
     void (*ended)(void *arg, uint32_t pid, enum ring_ended how, int status);
     void *arg;

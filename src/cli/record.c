@@ -267,8 +267,7 @@ static bool is_over(struct session *s) {
     if (!s->child.ended) return false;
     if (!s->order->wait || s->stopped) return true;
     if (s->drain.n_active) return false;
-    s->drain.last_full = 0; /* nothing is hidden far up */
-    drain_look(&s->drain);
+    drain_look(&s->drain); /* one may just have come up */
     return s->drain.n_active == 0;
 }
 
@@ -287,7 +286,6 @@ static void watch(struct session *s) {
 
 /* Takes out what is still in the rings; who writes on does so in vain. */
 static void drain_rest(struct session *s) {
-    s->drain.last_full = 0;
     for (uint64_t until = now_ms() + 2000; now_ms() < until;) {
         bool took = drain_look(&s->drain), room = writer_has_room(&s->writer);
         if (!took && room) break;
@@ -325,7 +323,6 @@ static void finish(struct session *s) {
     char *text = end_text(&e, &len);
     if (text) writer_end(&s->writer, text, len);
     free(text);
-    if (s->drain.streams && !s->has_latest) where_set_latest(s->dir);
 }
 
 /* A directory in which nothing came to pass. */
@@ -354,20 +351,21 @@ static int record_main(int argc, char **argv) {
         remove_recording(s);
         return EXIT_OURS;
     }
-    close(s->channel_fd);
-    close(s->sockets[1]);
+    const int own[] = {s->lock, s->log, s->sockets[0], s->store.dir};
+    child_let_go(own, sizeof own / sizeof *own);
     if (!writer_start(&s->writer) || !keeper_start(&s->keeper)) {
         drain_stop(&s->drain);
         complain("cannot start a thread: %s; the program goes on unrecorded", strerror(errno));
         waitpid(s->child.pid, &s->child.status, 0);
         exit_like(s->child.status);
     }
-    const int own[] = {s->lock, s->log, s->sockets[0], s->store.dir};
-    child_watch(&s->child, &s->channel->doorbell, own, sizeof own / sizeof *own);
+    child_watch(&s->child, &s->channel->doorbell);
     watch(s);
     finish(s);
-    if (!s->drain.streams && WIFEXITED(s->child.status) && WEXITSTATUS(s->child.status) >= EXIT_OURS)
-        remove_recording(s);
+    if (!s->drain.streams && !s->stopped && WIFEXITED(s->child.status) && WEXITSTATUS(s->child.status) >= EXIT_OURS)
+        remove_recording(s); /* the command could not be started */
+    else if (!s->has_latest)
+        where_set_latest(s->dir);
     exit_like(s->child.status);
 }
 

@@ -299,7 +299,7 @@ static bool reap(struct session *s) {
 static void end_all(struct session *s) {
     kill(s->first, SIGKILL);
     for (uint64_t until = now_ms() + 2000; now_ms() < until;) {
-        s->feed.last_full = 0;
+        s->feed.last_deaths = 0;
         feed_look(&s->feed);
         for (uint32_t i = 0; i < CHANNEL_RINGS; i++)
             if (s->feed.rings[i].active && s->feed.rings[i].pid > 1 && s->feed.rings[i].pid <= 0x7fffffff)
@@ -359,6 +359,7 @@ static int replay_main(int argc, char **argv) {
     int status = parse(&order, argc, argv);
     if (status >= 0) return status;
     if (!prepare(s)) return EXIT_OURS;
+    if (!recording_stream(s->recording, 0)) return conclude(s); /* it ended before anything happened */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     struct child first;
     if (!child_start(&first, become_runtime, s)) {
@@ -372,7 +373,7 @@ static int replay_main(int argc, char **argv) {
     close(s->channel_fd);
     watch(s);
     if (s->failed || interrupted) end_all(s);
-    s->feed.last_full = 0;
+    s->feed.last_deaths = 0;
     feed_look(&s->feed); /* last words */
     return conclude(s);
 }

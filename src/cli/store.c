@@ -162,7 +162,7 @@ void store_remember(struct store *s, const struct known_file *f) {
     int n = snprintf(line, sizeof line, "%lx %lx %lx %lx %lx %x %016lx%016lx %s\n", f->dev, f->ino, f->size,
                      f->mtime_ns, f->ctime_ns, f->mode, f->name.hi, f->name.lo, f->path);
     if (n < 0 || (size_t)n >= sizeof line) return;
-    int fd = openat(s->dir, "index", O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = openat(s->dir, "index", O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (fd < 0) return;
     if (write(fd, line, (size_t)n) < 0) {} /* a hint that is not there */
     close(fd);

@@ -58,9 +58,10 @@ static void use_ring(uint32_t i) {
 }
 
 static void claim(uint64_t number, uint32_t state) {
+    uint32_t start = __atomic_fetch_add(&channel->next_ring, 1, __ATOMIC_RELAXED);
     for (uint32_t k = 0; k < CHANNEL_RINGS; k++) {
         uint32_t free_state = RING_FREE;
-        use_ring((channel->next_ring + k) % CHANNEL_RINGS);
+        use_ring((start + k) % CHANNEL_RINGS);
         if (!__atomic_compare_exchange_n(&ring->state, &free_state, RING_CLAIMED, 0, __ATOMIC_ACQ_REL,
                                          __ATOMIC_RELAXED))
             continue;
@@ -165,10 +166,19 @@ static void end(int status) {
 
 static pid_t new_process(void) {
     uint64_t number = __atomic_fetch_add(&channel->next_stream, 1, __ATOMIC_RELAXED);
+    struct ring *own = ring;
+    uint64_t own_count = count;
     fflush(stdout);
+    claim(number, RING_OPEN);
     pid_t pid = fork();
     if (pid < 0) fail("fork");
-    if (pid == 0) claim(number, RING_OPEN);
+    if (pid == 0) {
+        ring->pid = (uint32_t)getpid();
+        return 0;
+    }
+    ring = own;
+    data = (uint8_t *)(ring + 1);
+    count = own_count;
     return pid;
 }
 
