@@ -162,6 +162,7 @@ class Recording:
         elif frame.kind == OBJECT:
             self.objects.append(read_object(frame.raw))
         else:
+            frame.objects = len(self.objects)  # named so far
             have = self.streams.get(frame.stream, [])
             if frame.position != sum(f.raw_len for f in have):
                 raise Damage("a frame that does not belong where it is")
@@ -236,16 +237,44 @@ def payload_facts(kind, payload, flags):
     return {}
 
 
-def check_stream(recording, stream, show):
-    """Events of a stream counted by kind; raises Damage where the document's rules about their order are broken."""
-    counts, ended = {}, False
-    for number, position, kind, flags, code, size, thread, regs, ticks, payload in events(recording, stream):
-        name = KINDS[kind][0]
+class Order:
+    """The document's rules about the order of events in a stream."""
+
+    def __init__(self, recording, stream):
+        self.ended, self.due = False, []  # due: kinds that must follow at once
+        self.objects = [o["name"] for o in recording.objects]
+        self.frames = recording.streams[stream]
+
+    def see(self, number, position, name, payload):
         if (number == 0) != (name in ("START", "FORKED")):
             raise Damage("a stream starts with START or FORKED, and has no second one")
-        if ended:
+        if self.ended:
             raise Damage("an event behind the end")
-        ended = name == "END"
+        if self.due and self.due.pop() != name:
+            raise Damage(f"{name} where another event was announced")
+        self.ended = name == "END"
+        if name == "START":
+            maps, memory = struct.unpack_from("<II", payload, 8)
+            self.due = ["MEMORY"] * memory + ["MAP"] * maps
+        elif name == "SYSCALL":
+            self.due = ["OUT"] * struct.unpack_from("<I", payload, 56)[0]
+        elif name in ("MAP", "MAPPED"):
+            self.check_object(position, payload[32:48] if name == "MAP" else payload[:16])
+
+    def check_object(self, position, name):
+        frame = next(f for f in self.frames if f.position <= position < f.position + f.raw_len)
+        if any(name) and name[::-1].hex() not in self.objects[:frame.objects]:
+            raise Damage("an object that no frame before names")
+
+
+def check_stream(recording, stream, show):
+    """Events of a stream counted by kind; raises Damage where the document's rules about their order are broken."""
+    counts, order = {}, Order(recording, stream)
+    for number, position, kind, flags, code, size, thread, regs, ticks, payload in events(recording, stream):
+        name = KINDS[kind][0]
+        order.see(number, position, name, payload)
+        if thread >= 1 << 20:
+            raise Damage("the number of an R-thread is out of range")
         counts[name] = counts.get(name, 0) + 1
         if show:
             print(json.dumps({"stream": stream, "event": number, "position": position, "kind": name, "flags": flags,

@@ -38,7 +38,10 @@ def main():
     for log in logs:
         (frames, bad), (frames2, bad2) = ours(reprise, "--raw", log), theirs("--raw", log)
         wrong = list(differences(frames, frames2)) + (["only one finds it damaged"] if bad != bad2 else [])
-        wrong += differences(ours(reprise, log)[0], theirs("--json", log)[0])
+        events, disorder = theirs("--json", log)
+        wrong += differences(ours(reprise, log)[0], events)
+        if disorder and os.path.basename(log).startswith(("good", "real")):
+            wrong += ["the second reader does not like a good one"]
         for text in wrong[:3]:
             print(f"{log}: the readers differ: {text}")
             failed = True
