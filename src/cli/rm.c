@@ -39,6 +39,16 @@ static bool looks_like_log(int fd) {
     return n == 0 || (n == (ssize_t)sizeof magic && magic == FRAME_MAGIC);
 }
 
+/* Readers hold the lock for a moment, to see whether the recording is under way. */
+static bool lock_log(int fd) {
+    for (int i = 0; i < 10; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+        if (errno != EWOULDBLOCK) return false;
+        usleep(10000);
+    }
+    return false;
+}
+
 static int open_log(const char *log, const char *dir) {
     struct stat st;
     int fd = open(log, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -48,7 +58,7 @@ static int open_log(const char *log, const char *dir) {
         complain("cannot open %s: %s", log, strerror(errno));
     else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !looks_like_log(fd))
         complain("%s is no recording; nothing was removed", dir);
-    else if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+    else if (!lock_log(fd))
         complain("%s is under way; end its program first", dir);
     else
         return fd;
