@@ -62,6 +62,13 @@ RT_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-f
 RT_LINK  := -static-pie -nostdlib -nostartfiles -Wl,-e,_start -Wl,--gc-sections -Wl,--no-dynamic-linker \
             -Wl,-z,norelro -Wl,-z,noexecstack -Wl,-z,text -Wl,--build-id -Wl,--fatal-warnings
 
+# What recorded programs see as their vDSO.
+$(BUILD)/gen/vdso.so: src/vdso/vdso.S src/vdso/vdso.lds Makefile
+	@mkdir -p $(@D)
+	$(call tell,VDSO)
+	$(Q)$(CC) -shared -nostdlib -fPIC -Wl,-T,src/vdso/vdso.lds -Wl,-soname,linux-vdso.so.1 -Wl,--hash-style=both -Wl,--build-id \
+	    -Wl,--eh-frame-hdr -Wl,-z,noexecstack -Wl,-z,max-page-size=4096 -o $@ $<
+$(BUILD)/rt/src/sphere/vdso_image.S.o: $(BUILD)/gen/vdso.so
 $(BUILD)/rt/%.c.o: %.c Makefile | $(ZYDIS) $(GEN)
 	@mkdir -p $(@D)
 	$(call tell,RT)

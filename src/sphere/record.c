@@ -519,6 +519,7 @@ static uint32_t log_contents(struct thread *t, const struct mapping *m, bool cou
         gaddr from = PAGE_DOWN(t->tb->gpr[RSP]);
         return from < m->start ? 0 : event_memory(t, EV_MEMORY, from, m->end - from, count);
     }
+    if (strcmp(m->name, "[vdso]") == 0) return event_memory(t, EV_MEMORY, m->start, m->end - m->start, count);
     if (m->file.ino && (m->prot & PROT_WRITE) && (m->flags & MAP_TYPE) == MAP_PRIVATE)
         return event_memory(t, EV_MEMORY, m->end - PAGE_SIZE, PAGE_SIZE, count);
     return 0;

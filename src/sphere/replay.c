@@ -592,6 +592,16 @@ static void restore_map(struct thread *t, const struct ev_map *v) {
     if (fd >= 0) SYS(close, fd);
 }
 
+/* Contents at the start, of memory that the program itself may not be able to write. */
+static void restore_memory(struct thread *t, const struct event *e) {
+    const struct ev_memory *v = (const struct ev_memory *)(e + 1);
+    struct mapping m;
+    bool opened = aspace_find(v->addr, &m) && !(m.prot & PROT_WRITE);
+    if (opened) SYS(mprotect, m.start, m.end - m.start, PROT_READ | PROT_WRITE);
+    put(t, e);
+    if (opened) SYS(mprotect, m.start, m.end - m.start, aspace_host_prot((int)m.prot));
+}
+
 static void show_as(const struct ev_start *s) {
     char comm[16];
     memcpy(comm, s->comm, sizeof comm);
@@ -615,7 +625,7 @@ void replay_start(struct thread *t, uint64_t stream) {
         stream_take();
     }
     for (uint32_t i = 0; i < s.n_memory; i++) {
-        put(t, expect(t, EV_MEMORY));
+        restore_memory(t, expect(t, EV_MEMORY));
         stream_take();
     }
     aspace_set_brk(s.brk_start);

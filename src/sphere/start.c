@@ -381,6 +381,7 @@ static void load_program(void *arg) {
     struct loading *l = arg;
     const struct orders *o = l->o;
     gaddr vdso = vdso_move(the_runtime.kernel_auxv, !the_mode->hides_vdso);
+    if (the_mode->hides_vdso) vdso = vdso_map_own();
     struct exec_image image = {(int)open_program(o, l->rt_fd), o->path, o->argv, o->envp};
     char why[160] = "";
     long err = image.fd < 0 ? image.fd : o->has_mask ? 0 : loader_check(image.fd, why, sizeof why);

@@ -85,3 +85,15 @@ gaddr vdso_move(const uint64_t *auxv, bool shown) {
     vdso_clock_gettime = (int (*)(int, int64_t[2]))find_symbol(result, "__vdso_clock_gettime");
     return 0;
 }
+
+extern const char vdso_image[], vdso_image_end[];
+
+gaddr vdso_map_own(void) {
+    size_t len = (size_t)(vdso_image_end - vdso_image);
+    long at = aspace_mmap(VDSO_BASE, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (sys_failed(at)) return 0;
+    memcpy((void *)at, vdso_image, len);
+    aspace_mprotect((gaddr)at, len, PROT_READ | PROT_EXEC);
+    aspace_name((gaddr)at, "[vdso]");
+    return (gaddr)at;
+}

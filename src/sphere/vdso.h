@@ -7,6 +7,9 @@
 /* Address of the vDSO that the program shall see; 0: none. Unless `shown`, it is the runtime's alone. */
 gaddr vdso_move(const uint64_t *auxv, bool shown);
 
+/* Maps the vDSO of src/vdso, whose functions are ordinary system calls, for the program to see. */
+gaddr vdso_map_own(void);
+
 /* The vDSO's own clock_gettime, if it is the runtime's; NULL: there is none. It uses no vector registers. */
 extern int (*vdso_clock_gettime)(int clock, int64_t out[2]);
 

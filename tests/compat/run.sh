@@ -100,6 +100,8 @@ replay_all() {
         for ((i = 0; i < replays; i++)); do
             REPRISE_DIR="$root/reprise" timeout -k 5 120 "$REPRISE" replay -a "$dir/rec" >"$root/replay.out" 2>"$root/replay.err" </dev/null
             status=$?
+            # whoever read the output may have had enough before its end
+            [ -e "$dir/cut" ] && head -c "$(stat -c %s "$dir/out")" "$root/replay.out" >"$root/head" && mv "$root/head" "$root/replay.out"
             [ $status = "$want" ] && cmp -s "$dir/out" "$root/replay.out" && continue
             echo "  replay of $(basename "$dir"): status $status, recorded $want"
             diff -U1 -a "$dir/out" "$root/replay.out" | sed 1,2d | cut -c1-160 | head -8 | sed 's/^/    /'
