@@ -45,6 +45,8 @@ fi
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/race.XXXXXX") || exit 125
 trap 'rm -rf "$work"' EXIT
+export REPRISE_DIR=${keep:-$work}/base
+mkdir -p "$REPRISE_DIR"
 
 outcome() { # outcome FILES COMMAND...: runs it; FILES.out, FILES.err, FILES.status
     local files=$1
