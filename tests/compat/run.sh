@@ -133,7 +133,7 @@ for file in "$here"/cases/*.sh; do
     for ((i = 1; i <= repeat; i++)); do
         begin=$(($(date +%s%N) / 1000))
         run="$REPRISE run --"
-        [ -n "$record" ] && { run=$here/record.sh; rm -rf "$root/recordings" "$root/reprise"; mkdir -m 777 "$root/recordings" "$root/reprise"; }
+        [ -n "$record" ] && { run=$here/record.py; rm -rf "$root/recordings" "$root/reprise"; mkdir -m 777 "$root/recordings" "$root/reprise"; }
         perform "$name" "$run" "$root/run"
         time_run=$(seconds $begin)
         excerpt=$(differs "$root/native" "$root/run") || { [ -n "$record" ] && excerpt=$(replay_all); } || continue
