@@ -204,7 +204,9 @@ bool stream_attach_reader(int fd, uint64_t number) {
     ring_doorbell();
     for (uint32_t state; (state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE)) == RING_WANTED;)
         wait(&ring->state, state, 1000);
-    return ring->state != RING_REFUSED;
+    if (ring->state != RING_REFUSED) return true;
+    stream_done(RING_ENDED_CUT, 0);
+    return false;
 }
 
 /* Waits until `want` bytes are there; false: there will never be so many. */
