@@ -159,6 +159,8 @@ soak: all $(UNIT) $(FUZZ) $(GUESTS) $(CHECK_NEEDS) | test-programs
 	echo 'one core:';   taskset -c 0 env $(RUN_TESTS) --jobs 1 --repeat $(SOAK) || bad=1; \
 	echo 'under load:'; $(RUN_TESTS) --jobs $(JOBS) --repeat $(SOAK) --load $$(nproc) || bad=1; \
 	echo 'real programs:'; BUILD='$(BUILD)' tests/compat/run.sh --repeat $(SOAK) || bad=1; \
+	echo 'races:'; for how in '' --chaos; do BUILD='$(BUILD)' tests/race/run.sh -r $(SOAK) -j $(JOBS) $$how || bad=1; done; \
+	echo 'guest programs, recorded:'; for how in --record --chaos; do $(RUN_TESTS) --jobs $(JOBS) --repeat $(SOAK) $$how || bad=1; done; \
 	exit $$bad
 
 bench: all

@@ -1,8 +1,9 @@
 #!/bin/bash
 # Racy programs: each is recorded, and every replay must repeat what the recording printed and how it ended.
-#   tests/race/run.sh [-n N] [-r N] [-k PATTERN]... [-j N] [--chaos] [--native] [--keep DIR] [-v] [PROGRAM...]
+#   tests/race/run.sh [-n N] [-r N] [-k PATTERN]... [--part I/N] [-j N] [--chaos] [--native] [--keep DIR] [-v] [PROGRAM...]
 #   -n N        replays of each recording (3)            -r N      recordings of each program (1)
 #   -k PATTERN  programs whose name matches (shell pattern or part)
+#   --part I/N  each Nth of them, beginning with the Ith
 #   -j N        so many programs at a time (1)           --chaos   recorded in chaos mode
 #   --native    no recording: how many different outcomes do N native runs have?
 #   --keep DIR  leave recordings of failures there       -v        say what passes, too
@@ -11,7 +12,7 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 build=${BUILD:-$here/../../build}
 REPRISE=${REPRISE:-$build/reprise}
-replays=3 recordings=1 jobs=1 limit=60 chaos= native= keep= verbose=
+replays=3 recordings=1 jobs=1 limit=60 part=1 parts=1 chaos= native= keep= verbose=
 patterns=() names=()
 while [ $# -gt 0 ]; do
     case $1 in
@@ -19,11 +20,12 @@ while [ $# -gt 0 ]; do
     -r) recordings=$2; shift ;;
     -k) patterns+=("$2"); shift ;;
     -j) jobs=$2; shift ;;
+    --part) part=${2%/*} parts=${2#*/}; shift ;;
     --chaos) chaos=--chaos ;;
     --native) native=1 ;;
     --keep) keep=$2; shift ;;
     -v) verbose=1 ;;
-    -*) sed -n '2,9s/^# \{0,3\}//p' "$0" >&2; exit 125 ;;
+    -*) sed -n '2,10s/^# \{0,3\}//p' "$0" >&2; exit 125 ;;
     *) names+=("$1") ;;
     esac
     shift
@@ -42,6 +44,9 @@ if [ ${#names[@]} = 0 ]; then
         chosen "$name" && names+=("$name")
     done
 fi
+
+all=("${names[@]}") names=()
+for ((i = part - 1; i < ${#all[@]}; i += parts)); do names+=("${all[i]}"); done
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/race.XXXXXX") || exit 125
 trap 'rm -rf "$work"' EXIT
