@@ -55,8 +55,8 @@ void futex_wake_all(uint32_t *futex) {
     errno = saved;
 }
 
-void futex_wait_ms(uint32_t *futex, uint32_t seen, unsigned ms) {
-    struct timespec t = {ms / 1000, (long)(ms % 1000) * 1000000};
+void futex_wait_us(uint32_t *futex, uint32_t seen, unsigned us) {
+    struct timespec t = {us / 1000000, (long)(us % 1000000) * 1000};
     syscall(SYS_futex, futex, FUTEX_WAIT, seen, &t, NULL, 0);
 }
 

@@ -28,8 +28,8 @@ uint32_t claims_reach(struct ring_claims *, struct channel *);
 void claims_begin_at(struct ring_claims *, struct channel *, uint32_t i);
 
 void futex_wake_all(uint32_t *futex);
-/* Until it is woken, or is not `seen` any more, or `ms` have passed. */
-void futex_wait_ms(uint32_t *futex, uint32_t seen, unsigned ms);
+/* Until it is woken, or is not `seen` any more, or `us` have passed. */
+void futex_wait_us(uint32_t *futex, uint32_t seen, unsigned us);
 /* Counts up and wakes. Safe in a signal handler. */
 void futex_ring(uint32_t *futex);
 

@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 
 static sigset_t mask_before;
+static struct sigaction child_before; /* SIGCHLD: if it is ignored, nobody can be waited for */
 
 void child_fill_gaps(void) {
     for (int fd = 0; fd < 3; fd++)
@@ -26,8 +27,10 @@ bool child_start(struct child *c, int (*become)(void *), void *arg) {
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &mask_before);
+    sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &child_before);
     *c = (struct child){.pid = fork()};
     if (c->pid == 0) {
+        sigaction(SIGCHLD, &child_before, NULL);
         sigprocmask(SIG_SETMASK, &mask_before, NULL);
         _exit(become(arg));
     }

@@ -16,7 +16,7 @@
 #define FRAME_AGE 500            /* or is so many ms old */
 #define DEATH_LOOK 100           /* ms */
 #define STREAMS_MAX (1u << 26)
-#define NOBODY 1000 /* ms: a ring whose process nobody knows is given up, if nobody else lives */
+#define PATIENCE 3000 /* ms */
 
 void drain_open(struct drain *d, struct channel *c, struct log_writer *w, struct file_keeper *k) {
     *d = (struct drain){.channel = c, .writer = w, .keeper = k, .claims = {1, c->next_ring}};
@@ -122,7 +122,12 @@ unsigned drain_count_alive(struct drain *d, uint32_t except) {
     for (uint32_t i = 0; i < CHANNEL_RINGS; i++) {
         struct intake *in = &d->rings[i];
         if (!in->active) continue;
-        look_at_pid(channel_ring(d->channel, i), in);
+        struct ring *r = channel_ring(d->channel, i);
+        look_at_pid(r, in);
+        if (except && in->pid == except && CHANNEL_GET(r->head) == 0 && CHANNEL_GET(r->state) == RING_OPEN) {
+            n++; /* forked just before the end, and not yet itself */
+            continue;
+        }
         if (in->pid == except || !is_alive(in)) continue;
         bool counted = false; /* a process that is about to fork has two rings */
         for (uint32_t k = 0; k < i && !counted; k++) counted = d->rings[k].active && d->rings[k].pid == in->pid;
@@ -168,12 +173,18 @@ static void end(struct drain *d, uint32_t i, struct ring *r) {
     claims_begin_at(&d->claims, d->channel, i); /* warm memory first */
 }
 
-/* Whether the process of an open ring is gone. */
+/* Whether the process of an open ring is gone. As long as nothing was written, the pid may be that of a parent, which forked and
+ * ended, while the child is about to put its own there: that needs patience. */
 static bool is_orphan(struct drain *d, struct ring *r, struct intake *in, uint64_t now) {
+    bool written = CHANNEL_GET(r->head) > 0; /* before the pid is looked at */
     look_at_pid(r, in);
-    if (in->pid) return !is_alive(in);
+    if (in->pid ? is_alive(in) : drain_count_alive(d, 0) > 0) {
+        in->nobody_since = 0;
+        return false;
+    }
+    if (written) return true;
     if (!in->nobody_since) in->nobody_since = now;
-    return now - in->nobody_since > NOBODY && drain_count_alive(d, 0) == 0;
+    return now - in->nobody_since > PATIENCE;
 }
 
 static bool look_at(struct drain *d, uint32_t i, bool deaths, uint64_t now) {

@@ -20,10 +20,10 @@ struct intake {
     uint64_t position; /* of buf[0] in the stream */
     uint8_t *buf;
     size_t len, cap;
-    uint64_t since; /* when buf[0] came, ms */
-    uint32_t pid;   /* as seen last */
-    int pidfd;      /* of that process, or -1 */
-    uint64_t nobody_since;
+    uint64_t since;        /* when buf[0] came, ms */
+    uint32_t pid;          /* as seen last */
+    int pidfd;             /* of that process, or -1 */
+    uint64_t nobody_since; /* ms: since when that process is gone; 0: it lives */
 };
 
 struct drain {

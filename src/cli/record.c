@@ -46,9 +46,9 @@ static const char record_usage[] =
     "program goes on.\n";
 
 #define LIMIT_DEFAULT (20ull << 30)
-#define LOOK_LEAST 10 /* ms between looks at the rings: while something comes, */
-#define LOOK_MOST 40  /* and when nothing does */
-#define GRACE 30      /* ms for processes that are about to end when the first one has */
+#define LOOK_LEAST 10000 /* us between looks at the rings: while something comes, */
+#define LOOK_MOST 40000  /* and when nothing does */
+#define GRACE 30         /* ms for processes that are about to end when the first one has */
 
 struct order {
     const char *dir; /* -o */
@@ -131,6 +131,15 @@ static bool failed(const char *what) {
     return false;
 }
 
+/* What must stay free: 500 MB or 2 %, but no more than a tenth of a small disk. */
+static uint64_t least_free(const struct statvfs *v) {
+    const char *given = getenv("REPRISE_MIN_FREE");
+    uint64_t total = (uint64_t)v->f_blocks * v->f_frsize, least = total / 50;
+    if (given && *given) return strtoull(given, NULL, 10);
+    if (least < 500ull << 20) least = 500ull << 20;
+    return least < total / 10 ? least : total / 10;
+}
+
 static bool open_store(struct session *s, char *path, size_t cap) {
     char base[PATH_MAX], why[WHY_MAX];
     if (!place_base(base, sizeof base, why)) {
@@ -138,7 +147,9 @@ static bool open_store(struct session *s, char *path, size_t cap) {
         return false;
     }
     snprintf(path, cap, "%s/store", base);
+    struct statvfs v;
     if (!store_open(&s->store, path)) return false;
+    if (fstatvfs(s->store.dir, &v) == 0) s->store.min_free = least_free(&v);
     s->lock = place_lock(base, false, true, why);
     if (s->lock < 0) complain("%s", why);
     return s->lock >= 0;
@@ -226,25 +237,15 @@ static void stop_for_writer(struct session *s, enum writer_trouble t) {
     stop(s, t == WRITER_LIMIT ? "limit" : "error");
 }
 
-/* What must stay free: 500 MB or 2 %, but no more than a tenth of a small disk. */
-static uint64_t least_free(const struct statvfs *v) {
-    const char *given = getenv("REPRISE_MIN_FREE");
-    uint64_t total = (uint64_t)v->f_blocks * v->f_frsize, least = total / 50;
-    if (given && *given) return strtoull(given, NULL, 10);
-    if (least < 500ull << 20) least = 500ull << 20;
-    return least < total / 10 ? least : total / 10;
-}
-
 static void look_at_disk(struct session *s) {
     struct statvfs v;
     uint64_t now = now_ms();
     char text[16];
     if (s->stopped || (s->last_disk && now - s->last_disk < 1000) || fstatvfs(s->log, &v) < 0) return;
     s->last_disk = now;
-    s->store.min_free = least_free(&v);
-    if ((uint64_t)v.f_bavail * v.f_frsize >= s->store.min_free) return;
+    if ((uint64_t)v.f_bavail * v.f_frsize >= least_free(&v)) return;
     complain("recording stopped: less than %s left on the disk of %s; the program goes on",
-             size_text(s->store.min_free, text), s->dir);
+             size_text(least_free(&v), text), s->dir);
     stop(s, "disk");
 }
 
@@ -278,7 +279,7 @@ static void watch(struct session *s) {
         bool took = look(s);
         if (is_over(s)) return;
         pause = took ? LOOK_LEAST : pause * 2 < LOOK_MOST ? pause * 2 : LOOK_MOST;
-        futex_wait_ms(&s->channel->doorbell, seen, pause);
+        futex_wait_us(&s->channel->doorbell, seen, pause);
     }
 }
 
@@ -351,6 +352,9 @@ static int record_main(int argc, char **argv) {
         remove_recording(s);
         return EXIT_OURS;
     }
+    uint32_t nobody = 0; /* until the runtime says it itself */
+    __atomic_compare_exchange_n(&channel_ring(s->channel, 0)->pid, &nobody, (uint32_t)s->child.pid, false,
+                                __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     const int own[] = {s->lock, s->log, s->sockets[0], s->store.dir};
     child_let_go(own, sizeof own / sizeof *own);
     if (!writer_start(&s->writer) || !keeper_start(&s->keeper)) {

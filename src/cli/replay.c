@@ -1,5 +1,6 @@
 /* reprise replay: repeats a recording. So far without a debugger (-a). */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -33,8 +34,8 @@ static const char replay_usage[] =
     "\n"
     "Exit status: the recorded program's; 125 if the replay went another way than the recording, which is said.\n";
 
-#define LOOK_LEAST 1 /* ms between looks at the rings */
-#define LOOK_MOST 10
+#define LOOK_LEAST 300 /* us between looks at the rings */
+#define LOOK_MOST 10000
 #define PROGRESS_AFTER 2000 /* ms */
 #define PROGRESS_EVERY 250
 
@@ -54,10 +55,10 @@ struct session {
     int channel_fd;
     struct channel *channel;
     struct feed feed;
-    pid_t first; /* the first process */
+    pid_t first;          /* the first process */
+    char strangers[1024]; /* children that we had before, as /proc lists them */
     bool has_status;
-    int status;     /* of the first process, as recorded */
-    int first_left; /* how the replaying process itself ended */
+    int status; /* of the first process, as recorded */
     bool failed;
     uint64_t total, began, shown; /* progress: bytes, ms */
     bool is_shown;
@@ -280,13 +281,40 @@ static void on_ended(void *arg, uint32_t pid, enum ring_ended how, int status) {
     }
 }
 
+/* A shell that has children may execute us: they are ours then. */
+static void list_children(char *text, size_t cap) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, cap - 1);
+    text[n < 0 ? 0 : n] = '\0';
+    if (fd >= 0) close(fd);
+}
+
+static bool is_stranger(const struct session *s, pid_t pid) {
+    char word[16];
+    int n = snprintf(word, sizeof word, "%d ", (int)pid);
+    for (const char *p = s->strangers; (p = strstr(p, word)); p += n)
+        if (p == s->strangers || p[-1] == ' ') return true;
+    return false;
+}
+
+static bool only_strangers_left(const struct session *s) {
+    char now[sizeof s->strangers];
+    if (!s->strangers[0]) return false;
+    list_children(now, sizeof now);
+    for (char *p = now, *end; *p; p = end + (*end == ' '))
+        if (!is_stranger(s, (pid_t)strtol(p, &end, 10))) return false;
+    return true;
+}
+
 /* Waits for those that have ended. False: nobody is left. */
 static bool reap(struct session *s) {
     for (int status;;) {
         pid_t pid = waitpid(-1, &status, WNOHANG);
-        if (pid == 0) return true;
+        if (pid == 0) return !only_strangers_left(s);
         if (pid < 0) return errno != ECHILD;
-        if (pid == s->first) s->first_left = status;
+        if (is_stranger(s, pid)) continue;
         if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_OURS) s->failed = true;
         if (WIFSIGNALED(status) && !interrupted) {
             if (!s->failed) complain("a replaying process was killed by signal %d", WTERMSIG(status));
@@ -323,7 +351,7 @@ static void watch(struct session *s) {
         if (!left || s->failed || interrupted) return;
         show_progress(s);
         pause = busy ? LOOK_LEAST : pause * 2 < LOOK_MOST ? pause * 2 : LOOK_MOST;
-        futex_wait_ms(&s->channel->doorbell, seen, pause);
+        futex_wait_us(&s->channel->doorbell, seen, pause);
     }
 }
 
@@ -361,6 +389,7 @@ static int replay_main(int argc, char **argv) {
     if (!prepare(s)) return EXIT_OURS;
     if (!recording_stream(s->recording, 0)) return conclude(s); /* it ended before anything happened */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    list_children(s->strangers, sizeof s->strangers);
     struct child first;
     if (!child_start(&first, become_runtime, s)) {
         complain("cannot start a process: %s", strerror(errno));

@@ -61,6 +61,17 @@ if python3 other_cpu.py same 'pass' 2>/dev/null; then
     expect 125 'reprise: the recording does not say which command it is of' $replay ./odd
 fi
 
+# Children that we had before are none of the replay's; SIGCHLD may be ignored.
+began=$SECONDS
+(sleep 20 >/dev/null 2>&1 & exec $replay) >out 2>err
+[ $? = 7 ] && [ ! -s err ] || wrong "a child from before: $(cat err)"
+[ $((SECONDS - began)) -lt 15 ] || wrong "a child from before was waited for"
+for verb in 'record true end 1792' 'replay -a'; do
+    python3 -c 'import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])' \
+        "$REPRISE" $verb >out 2>err
+    [ $? = 7 ] || wrong "$verb with SIGCHLD ignored: $(cat err)"
+done
+
 # Ctrl-C: everything ends.
 printf '#!/bin/sh\necho here; exec sleep 20\n' >rt
 python3 - "$REPRISE" <<'PY' || wrong "Ctrl-C"
