@@ -15,6 +15,7 @@
 #include "sphere/code_watch.h"
 #include "sphere/event_log.h"
 #include "sphere/mode.h"
+#include "sphere/memory_hash.h"
 #include "sphere/objects.h"
 #include "sphere/outputs.h"
 #include "sphere/recorded_insn.h"
@@ -25,6 +26,8 @@
 #include "sphere/sys/special.h"
 #include "sphere/thread_end.h"
 #include "sphere/vdso.h"
+
+#define CHECK_CALLS 100 /* so many calls from one hash to the next */
 
 /* ---- what a call wrote ---- */
 
@@ -225,6 +228,15 @@ static void signals_behind(struct thread *t) {
     if (unlikely(t->restore_mask)) signals_end_wait(t);
 }
 
+/* record --check */
+static void log_hash(struct thread *t) {
+    static uint32_t calls;
+    if (!(the_channel->flags & CHANNEL_CHECK) || calls++ % CHECK_CALLS) return;
+    struct ev_hash h = memory_hash();
+    struct event *e = event_new(t, EV_HASH, 0, sizeof h);
+    memcpy(e + 1, &h, sizeof h);
+}
+
 static void ordinary(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {
     struct thread *t = tb->thread;
     const uint64_t asked[6] = {a[0], a[1], a[2], a[3], a[4], a[5]};
@@ -252,6 +264,7 @@ static void ordinary(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, 
     log_outs(t, nr, asked, ret, false);
     if (unlikely(nr == __NR_mmap || nr == __NR_shmat)) objects_log_mapped(t, nr, asked, ret);
     finish(tb, next, flags, ret);
+    log_hash(t);
     stream_commit();
     signals_behind(t);
 }

@@ -14,6 +14,7 @@
 #include "sphere/channel.h"
 #include "sphere/code_watch.h"
 #include "sphere/event_log.h"
+#include "sphere/memory_hash.h"
 #include "sphere/mode.h"
 #include "sphere/objects.h"
 #include "sphere/outputs.h"
@@ -152,13 +153,29 @@ static void deliver(struct thread *t, const struct event *e) {
     signals_deliver(t, &s, flags);
 }
 
+static void check_hash(struct thread *t, const struct event *e) {
+    if (the_runtime.verify) {
+        verify(t, e, EV_HASH, "memory");
+        const struct ev_hash *then = (const struct ev_hash *)(e + 1);
+        struct ev_hash now = memory_hash();
+        if (then->bytes != now.bytes) diverged(t, e, "bytes in memory", then->bytes, now.bytes);
+        if (then->hash != now.hash) diverged(t, e, "contents of memory (hash)", then->hash, now.hash);
+    }
+    stream_take();
+}
+
 /* Before t goes on: signals right behind the last event, and how far it may go. */
 static void arm(struct thread *t) {
     for (;;) {
         const struct event *e = stream_peek();
         if (!e) cut_off();
-        if (e->thread != t->number || e->kind != EV_SIGNAL || !(e->flags & EVF_AFTER)) break;
-        deliver(t, e);
+        if (e->thread != t->number) break;
+        if (e->kind == EV_HASH)
+            check_hash(t, e);
+        else if (e->kind == EV_SIGNAL && (e->flags & EVF_AFTER))
+            deliver(t, e);
+        else
+            break;
     }
     if (t->restore_mask) signals_end_wait(t);
     set_budget(t);

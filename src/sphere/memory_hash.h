@@ -1,0 +1,11 @@
+/* A hash of what the program has in memory: `record --check` writes them into the log, `replay --verify` compares. */
+#ifndef REPRISE_MEMORY_HASH_H
+#define REPRISE_MEMORY_HASH_H
+
+#include "log/events.h"
+
+/* Over all pages of private memory that the program has written and that are not all zero. It does not matter where the
+ * kernel keeps them and whether pages without contents exist. */
+struct ev_hash memory_hash(void);
+
+#endif
