@@ -13,6 +13,9 @@ struct output {
 
 /* Recording: whether the call writes to one of them; no other process of the sphere does until outputs_end. */
 bool outputs_begin(struct thread *t, uint64_t nr, const uint64_t a[6], struct output *out);
+/* Whether the call can be issued with the turn kept, because it will not wait. Otherwise the process may end, by another
+ * thread, when something has been written of which the log does not know yet. */
+bool outputs_is_ready(uint64_t nr, const uint64_t a[6]);
 /* False: nothing was written. */
 bool outputs_end(struct output *out, long ret);
 /* Calls that move data to them inside the kernel are refused: nobody would know what it was. 0: may be issued. */

@@ -14,8 +14,8 @@
 #include "sphere/aspace.h"
 #include "sphere/code_watch.h"
 #include "sphere/event_log.h"
-#include "sphere/mode.h"
 #include "sphere/memory_hash.h"
+#include "sphere/mode.h"
 #include "sphere/objects.h"
 #include "sphere/outputs.h"
 #include "sphere/recorded_insn.h"
@@ -193,7 +193,7 @@ static long own_tid_calls(struct tblock *tb, uint64_t nr, const uint64_t a[6]) {
     }
 }
 
-static long perform(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
+static long perform(struct tblock *tb, uint64_t nr, uint64_t a[6], bool is_output) {
     long ret = refusal(nr, a);
     if (ret) return ret;
     switch (nr) {
@@ -213,7 +213,7 @@ static long perform(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
     }
     ret = outputs_refuse(tb->thread, nr, a);
     if (ret) return ret;
-    bool shared = (model_rows[nr].flags & CALL_BLOCKS) && order_is_shared();
+    bool shared = (model_rows[nr].flags & CALL_BLOCKS) && order_is_shared() && !(is_output && outputs_is_ready(nr, a));
     return shared ? issue_sharing(tb, nr, a) : issue(tb, nr, a);
 }
 
@@ -242,7 +242,7 @@ static void ordinary(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, 
     const uint64_t asked[6] = {a[0], a[1], a[2], a[3], a[4], a[5]};
     struct output out;
     bool is_output = outputs_begin(t, nr, a, &out);
-    long ret = perform(tb, nr, a);
+    long ret = perform(tb, nr, a, is_output);
     if (ret == GATE_ABORTED) {
         if (is_output) outputs_end(&out, ret);
         tb->pc = next - 2;
