@@ -13,6 +13,7 @@
 #include "recorder/order.h"
 #include "sphere/aspace.h"
 #include "sphere/code_watch.h"
+#include "sphere/cpu_level.h"
 #include "sphere/event_log.h"
 #include "sphere/memory_hash.h"
 #include "sphere/mode.h"
@@ -473,6 +474,7 @@ static void on_insn(struct tblock *tb) {
     struct ev_insn result;
     if (!recorded_insn_decode(tb, &in)) return;
     recorded_insn_execute(&in, tb, &result);
+    cpu_level_mask(in.which, (uint32_t)tb->gpr[RAX], (uint32_t)tb->gpr[RCX], &result);
     struct event *e = event_new(tb->thread, EV_INSN, in.which, sizeof result);
     memcpy(e + 1, &result, sizeof result);
     stream_commit();

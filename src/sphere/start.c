@@ -2,7 +2,7 @@
  *
  * Arguments: reprise-rt --start key=value,... PATH -- ARGV... ; the same form comes from the command line and from our own
  * execve. Keys: cache, cachedir, seed (hex), cachesize and cachelimit (KB), trace,
- * single-from, crash, policy; from execve only: execfd (PATH is
+ * single-from, crash, policy, mode, store, verify, cpu; from execve only: execfd (PATH is
  * open there), rtfd (so is the runtime),
  * mask (the program's signal mask, hex), limits, mdwe, stream, ring, oldring, parent, outs (recording), crowded (no descriptors are left). After PATH may come the program's seccomp
  * filters, one argument each. */
@@ -23,6 +23,7 @@
 #include "sphere/apart.h"
 #include "sphere/aspace.h"
 #include "sphere/code_watch.h"
+#include "sphere/cpu_level.h"
 #include "sphere/crash.h"
 #include "sphere/gate.h"
 #include "sphere/hurry.h"
@@ -153,6 +154,7 @@ static void read_option(struct orders *o, const char *key) {
         the_mode = is_value(value, "record") ? &mode_record : is_value(value, "replay") ? &mode_replay : &mode_run;
         o->policy = the_mode->policy;
     }
+    if (str_starts(key, "cpu=")) cpu_level = is_value(value, "v2") ? 2 : is_value(value, "v3") ? 3 : 0;
     if (str_starts(key, "store=")) copy_value(the_runtime.store, sizeof the_runtime.store, value);
     if (str_starts(key, "verify=")) the_runtime.verify = *value == '1';
     if (str_starts(key, "chanfd=")) o->channel_fd = (int)number(value, 10);
