@@ -124,7 +124,8 @@ unsigned drain_count_alive(struct drain *d, uint32_t except) {
         if (!in->active) continue;
         struct ring *r = channel_ring(d->channel, i);
         look_at_pid(r, in);
-        if (in->stream && in->pid == except && CHANNEL_GET(r->head) == 0 && CHANNEL_GET(r->state) == RING_OPEN) {
+        if (except && in->stream && in->pid == except && CHANNEL_GET(r->head) == 0 &&
+            CHANNEL_GET(r->state) == RING_OPEN) {
             n++; /* forked just before the end, and not yet itself */
             continue;
         }
