@@ -26,10 +26,8 @@ if child == 0:
         os._exit(125)
 os.close(inner)
 signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-for s in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM):
+for s in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM):
     signal.signal(s, lambda s, frame: os.kill(child, s))
-for s in (signal.SIGINT, signal.SIGQUIT):
-    signal.signal(s, signal.SIG_IGN)  # the program is in the same group
 
 copy = open(where + "/out", "wb")
 fcntl.fcntl(out, fcntl.F_SETFL, os.O_NONBLOCK)
