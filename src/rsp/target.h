@@ -1,0 +1,112 @@
+/* What gdb asks of a replay: the one interface between the remote protocol (src/rsp) and the timeline (src/replay).
+ * The protocol side knows nothing of recordings, the timeline nothing of packets. All functions are called from one thread. */
+#ifndef REPRISE_RSP_TARGET_H
+#define REPRISE_RSP_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A place in the execution of one process. Between two events exactly one R-thread runs, so places are ordered. */
+struct position {
+    uint64_t event; /* events of the process before this place */
+    uint64_t ticks; /* of the R-thread that runs there */
+    uint64_t steps; /* instructions since that tick */
+};
+
+static inline int position_compare(struct position a, struct position b) {
+    if (a.event != b.event) return a.event < b.event ? -1 : 1;
+    if (a.ticks != b.ticks) return a.ticks < b.ticks ? -1 : 1;
+    return a.steps < b.steps ? -1 : a.steps > b.steps;
+}
+
+enum stop_reason {
+    STOP_STEP,        /* did what was asked */
+    STOP_BREAKPOINT,  /* before the instruction at a breakpoint */
+    STOP_WATCHPOINT,  /* `addr` was written (forward: behind the write; backward: before it) */
+    STOP_SIGNAL,      /* the program is about to get `signo` */
+    STOP_INTERRUPTED, /* interrupt() was called */
+    STOP_BEGIN,       /* no more history backwards */
+    STOP_END,         /* the end of the recording of this process */
+    STOP_EXITED,      /* the process exited with `status` (forward) */
+    STOP_KILLED,      /* the process was killed by `signo` */
+    STOP_EXEC,        /* a new program */
+    STOP_FAILED,      /* the replay diverged or broke: `text` */
+};
+
+struct stop {
+    enum stop_reason reason;
+    int thread; /* tid, as recorded, of the thread that stopped */
+    int signo, status;
+    uint64_t addr; /* STOP_WATCHPOINT */
+    char text[256];
+};
+
+enum break_kind { BREAK_EXEC, BREAK_WRITE, BREAK_READ, BREAK_ACCESS };
+
+struct thread_facts {
+    int tid;
+    char name[32];
+    char state[64]; /* "running", "in read(3, ...)" ... */
+};
+
+/* General registers in gdb's order for amd64, then segment bases, then the extended state as XSAVE has it (standard format). */
+struct registers {
+    uint64_t gpr[16]; /* rax rbx rcx rdx rsi rdi rbp rsp r8..r15 */
+    uint64_t rip, eflags;
+    uint64_t fs_base, gs_base, orig_rax;
+    uint32_t cs, ss, ds, es, fs, gs;
+    uint64_t xcr0; /* components that `xsave` holds */
+    uint32_t xsave_size;
+    uint8_t xsave[16384];
+};
+
+struct memory_region {
+    uint64_t start, end;
+    uint32_t prot; /* PROT_* */
+    char name[256];
+};
+
+struct target;
+struct target_ops {
+    /* Where execution stands. */
+    struct position (*where)(struct target *t);
+    int (*current_thread)(struct target *t);
+    /* Runs and stops. step: one instruction of the current thread. `until` (may be NULL): not beyond this position. */
+    struct stop (*run)(struct target *t, bool backward, bool step);
+    /* A place, by position; or the begin or the end. */
+    struct stop (*seek)(struct target *t, struct position to);
+    struct stop (*seek_begin)(struct target *t);
+    struct stop (*seek_end)(struct target *t);
+    /* From another thread or a signal handler: makes run or seek return soon. */
+    void (*interrupt)(struct target *t);
+
+    /* State at the present place. False: no such thread, or not readable. */
+    bool (*read_registers)(struct target *t, int tid, struct registers *out);
+    /* Changes are made in a copy, which is thrown away when execution is asked to go on in the recording. */
+    bool (*write_registers)(struct target *t, int tid, const struct registers *in);
+    /* Bytes read; less than n where memory ends. */
+    size_t (*read_memory)(struct target *t, uint64_t addr, void *to, size_t n);
+    bool (*write_memory)(struct target *t, uint64_t addr, const void *from, size_t n);
+    size_t (*threads)(struct target *t, struct thread_facts *out, size_t cap);
+    size_t (*regions)(struct target *t, struct memory_region *out, size_t cap);
+    size_t (*auxv)(struct target *t, void *to, size_t cap);
+    /* siginfo_t of the signal that was last stopped for; 0: none. */
+    size_t (*siginfo)(struct target *t, void *to, size_t cap);
+    int (*pid)(struct target *t);
+    bool (*exe_path)(struct target *t, char *out, size_t cap); /* as recorded */
+    /* A file of the recording by its recorded path, open for reading; -1: the recording does not have it. */
+    int (*open_file)(struct target *t, const char *path);
+
+    bool (*set_break)(struct target *t, enum break_kind kind, uint64_t addr, size_t len);
+    bool (*clear_break)(struct target *t, enum break_kind kind, uint64_t addr, size_t len);
+    /* gdb's `monitor` commands that concern the recording (when, info recording ...): text for the user into out. False: unknown. */
+    bool (*command)(struct target *t, const char *text, char *out, size_t cap);
+    void (*close)(struct target *t);
+};
+
+struct target {
+    const struct target_ops *ops;
+};
+
+#endif
