@@ -10,6 +10,7 @@
 #include "sphere/gate.h"
 #include "sphere/hurry.h"
 #include "sphere/mode.h"
+#include "sphere/shared.h"
 #include "sphere/sigframe.h"
 
 #define SA_NODEFER_ 0x40000000ull
@@ -239,13 +240,16 @@ void signals_die(struct thread *t, const struct siginfo_raw *info) {
     for (;;) SYS(exit_group, 128 + signo);
 }
 
+/* A recording wants to know what the process dies of, and where. */
+static bool is_last_word(int signo, const struct ksigaction *sa) {
+    return the_mode->defers_signals && sa->handler == 0 && default_kills(signo);
+}
+
 /* Installs for the kernel what the program's action for signo calls for. */
 static long install(int signo, const struct ksigaction *sa) {
     struct ksigaction k = {0};
     if (!the_mode->kernel_signals && !is_sync(signo)) return 0;
-    /* a recording wants to know of what which the process dies */
-    bool is_last_word = the_mode->defers_signals && sa->handler == 0 && default_kills(signo);
-    if (sa->handler > 1 || is_sync(signo) || is_last_word) {
+    if (sa->handler > 1 || is_sync(signo) || is_last_word(signo, sa)) {
         k.handler = (uint64_t)signal_entry;
         k.flags = SA_SIGINFO_ | SA_ONSTACK_ | SA_RESTORER_ | (sa->flags & SA_KERNEL_KEEPS);
         k.restorer = (uint64_t)signal_restorer;
@@ -296,9 +300,10 @@ bool signals_deliver(struct thread *t, struct pending_signal *s, uint8_t flags) 
     return true;
 }
 
-/* A page fault that we caused ourselves by watching code pages. */
+/* A page fault that we caused ourselves: watched code pages, shared pages of others. */
 static bool is_own_fault(struct thread *t, const struct pending_signal *s) {
     if (!s->is_fault || s->info.signo != SIGSEGV_ || t->fault_trapno != TRAP_PAGE_FAULT) return false;
+    if (unlikely(shared_active) && shared_fault(t, t->fault_cr2, t->fault_err)) return true;
     return (t->fault_err & PF_WRITE) && code_watch_write_fault(t->fault_cr2, t->tb->pc);
 }
 
@@ -355,8 +360,9 @@ void signals_safepoint(struct tblock *tb) {
         return;
     }
     tb->pending = 0;
-    if (has_fault(t)) deliver_pending(t, true, 0);
-    if (has_deferred(t)) ticks_set_budget(tb, 0);
+    bool fault = has_fault(t);
+    if (fault) deliver_pending(t, true, 0);
+    if (has_deferred(t) || !fault) ticks_set_budget(tb, 0); /* no fault: somebody wants us to stop (hurry.h) */
 }
 
 void signals_deliver_deferred(struct thread *t, uint8_t flags) {
@@ -498,6 +504,6 @@ void signals_start(struct process *p, uint64_t inherited_mask) {
         if (SYS(rt_sigaction, s, 0, &k, 8) == 0 && k.handler == 1) p->action[s].handler = 1;
     }
     for (int s = 1; s <= NSIG_MAX; s++)
-        if (is_sync(s)) install(s, &p->action[s]);
+        if (is_sync(s) || is_last_word(s, &p->action[s])) install(s, &p->action[s]);
     sigframe_start();
 }
