@@ -2,6 +2,7 @@
 
 #include <linux/futex.h>
 #include <linux/mman.h>
+#include <linux/poll.h>
 #include <linux/time_types.h>
 
 #include "inproc/arena.h"
@@ -126,14 +127,10 @@ void stream_attach_writer(int fd, const struct stream *s) {
 
 /* ---- writing ---- */
 
-/* Whether the controller is still there to take anything. */
-static bool controller_lives(uint32_t *heartbeat) {
-    uint32_t now = __atomic_load_n(&the_channel->heartbeat, __ATOMIC_RELAXED);
-    if (now != *heartbeat) {
-        *heartbeat = now;
-        return true;
-    }
-    return SYS(kill, the_channel->controller, 0) != -ESRCH;
+/* It may be a zombie, or stopped: only its end of the socket tells. */
+bool channel_controller_lives(void) {
+    struct pollfd p = {.fd = channel_fd + 1, .events = POLLIN};
+    return SYS(poll, &p, 1, 0) <= 0 || !(p.revents & (POLLHUP | POLLERR));
 }
 
 static void go_on_unrecorded(void) {
@@ -143,7 +140,6 @@ static void go_on_unrecorded(void) {
 }
 
 static void wait_for_space(size_t size) {
-    uint32_t heartbeat = __atomic_load_n(&the_channel->heartbeat, __ATOMIC_RELAXED);
     for (;;) {
         uint32_t seen = __atomic_load_n(&ring->space, __ATOMIC_ACQUIRE);
         __atomic_store_n(&ring->writer_waits, 1, __ATOMIC_SEQ_CST);
@@ -155,7 +151,7 @@ static void wait_for_space(size_t size) {
         }
         ring_doorbell();
         wait(&ring->space, seen, 200);
-        if (known == __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) && !controller_lives(&heartbeat)) {
+        if (known == __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) && !channel_controller_lives()) {
             go_on_unrecorded();
             break;
         }
@@ -218,7 +214,9 @@ static bool wait_for_bytes(uint64_t want) {
         known = __atomic_load_n(&ring->head, __ATOMIC_SEQ_CST);
         if (known - next >= want) break;
         if (state == RING_CLOSED) return false;
+        ring_doorbell();
         wait(&ring->filled, seen, 1000);
+        if (SYS(kill, the_channel->controller, 0) == -ESRCH) SYS(exit_group, 125); /* nobody to replay for */
     }
     __atomic_store_n(&ring->reader_waits, 0, __ATOMIC_RELAXED);
     return true;

@@ -15,6 +15,9 @@ struct stream { /* where a stream's events go */
 struct channel *channel_attach(int fd);
 extern struct channel *the_channel; /* NULL: no recording, no replay */
 
+/* Recording: whether the controller is still there to take anything. */
+bool channel_controller_lives(void);
+
 /* Recording: a number and a free ring for a new stream; false: there is none, or recording has stopped. */
 bool stream_new(struct stream *s);
 /* Recording: the stream is not needed after all (a failed fork or exec). */
