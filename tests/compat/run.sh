@@ -2,11 +2,12 @@
 # Real programs: each case runs natively and under `reprise run`; stdout and exit status must be the same. With --record it runs
 # under `reprise record` instead, and every recording must replay to the recorded output and status.
 #   tests/compat/run.sh [-k PATTERN]... [--only NAME] [--fast] [--repeat N] [--list] [--show] [-v] [--keep]
-#                        [--record] [--chaos] [--replays N]
+#                        [--record] [--chaos] [--replays N] [--replay-on CPUS]
 #   -k PATTERN  cases whose name matches (shell pattern or part)     --only NAME  this one
 #   --fast      the cases tagged fast, which `make check` runs       --repeat N   N translated runs of each case
 #   -v          print times of what passes, too                      --keep       stop at a failure and leave its folder
-#   --record    record and replay (--replays N: so many times; --chaos: recorded in chaos mode)
+#   --record    record and replay (--replays N: so many times; --replay-on CPUS: by these processors, as for taskset;
+#               --chaos: recorded in chaos mode)
 #   --show      print what the native run prints, run nothing else
 # REPRISE names the command (build/reprise). A case is tests/compat/cases/NAME.sh; its first lines say:
 #   # needs: PROGRAM...   skipped where one is missing (a name, or a path)
@@ -16,7 +17,7 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 build=${BUILD:-$here/../../build}
 REPRISE=${REPRISE:-$build/reprise}
-patterns=() only= fast= repeat=1 list= show= verbose= keep= record= chaos= replays=1
+patterns=() only= fast= repeat=1 list= show= verbose= keep= record= chaos= replays=1 on=
 while [ $# -gt 0 ]; do
     case $1 in
     -k) patterns+=("$2"); shift ;;
@@ -30,6 +31,7 @@ while [ $# -gt 0 ]; do
     --record) record=1 ;;
     --chaos) record=1 chaos=--chaos ;;
     --replays) replays=$2; shift ;;
+    --replay-on) on="taskset -c $2"; shift ;;
     *) echo "usage: $0 [-k PATTERN]... [--only NAME] [--fast] [--repeat N] [--list] [--show] [-v] [--keep]" >&2; exit 125 ;;
     esac
     shift
@@ -98,7 +100,7 @@ replay_all() {
         want=$("$REPRISE" info --json "$dir/rec" 2>&1 | /usr/bin/python3 -c 'import json, sys; s = json.load(sys.stdin)["status"]; print(s >> 8 if s & 127 == 0 else 128 + (s & 127))' 2>&1) || {
             echo "  no status: $want" | tail -2; return 0; }
         for ((i = 0; i < replays; i++)); do
-            REPRISE_DIR="$root/reprise" timeout -k 5 120 "$REPRISE" replay -a "$dir/rec" >"$root/replay.out" 2>"$root/replay.err" </dev/null
+            REPRISE_DIR="$root/reprise" timeout -k 5 120 $on "$REPRISE" replay -a "$dir/rec" >"$root/replay.out" 2>"$root/replay.err" </dev/null
             status=$?
             # whoever read the output may have had enough before its end
             [ -e "$dir/cut" ] && head -c "$(stat -c %s "$dir/out")" "$root/replay.out" >"$root/head" && mv "$root/head" "$root/replay.out"
