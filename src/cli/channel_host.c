@@ -12,15 +12,18 @@
 
 #include "cli/channel_host.h"
 #include "cli/cli.h"
+#include "log/shared.h"
 
 struct channel *channel_make(int *out_fd, uint32_t flags) {
     int fd = memfd_create("reprise-channel", MFD_CLOEXEC);
-    if (fd >= 0 && ftruncate(fd, CHANNEL_BYTES) == 0) {
+    bool shares = fd >= 0 && ftruncate(fd, (off_t)SHARED_FILE_BYTES) == 0;
+    if (fd >= 0 && (shares || ftruncate(fd, CHANNEL_BYTES) == 0)) {
         void *p = mmap(NULL, CHANNEL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
         if (p != MAP_FAILED) {
             struct channel *c = p;
             c->controller = (uint32_t)getpid();
             c->flags = flags;
+            c->shares = shares;
             c->magic = CHANNEL_MAGIC;
             *out_fd = fd;
             return c;

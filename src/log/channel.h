@@ -83,7 +83,7 @@ struct channel {
     uint64_t out_seq;   /* recording: outputs so far. Replay: outputs repeated so far */
     uint32_t out_futex; /* replay: counted up with out_seq */
     uint32_t out_lock; /* recording: held while a sphere output is written and numbered; 0 free, 1 held, 2 waited for */
-    uint64_t next_shared; /* numbers of shared objects given out */
+    uint64_t shares; /* the tables of log/shared.h are there */
     uint8_t reserved[4096 - 64];
     struct channel_file files[CHANNEL_FILES];
 };

@@ -31,7 +31,7 @@
     X(TURN, 15)    /* the R-thread goes on where it lost its turn, or starts */                        \
     X(INSN, 16)    /* struct ev_insn; code = enum recorded_kind */                                     \
     X(HASH, 17)    /* struct ev_hash; record --check */                                                \
-    X(ACQUIRE, 18) /* struct ev_page; a shared page comes to this process */                           \
+    X(ACQUIRE, 18) /* struct ev_page; a shared page comes to this process; MEMORY: its contents */     \
     X(RELEASE, 19) /* struct ev_page; a shared page goes to another process */                         \
     X(MAPPED, 20)  /* struct ev_mapped; what the mapping call under way maps: follows its SYSCALL */
 
@@ -94,6 +94,8 @@ struct ev_map {
 };
 
 #define MAPPED_UNSURE 1        /* the file may have changed without a trace in its identity */
+#define MAPPED_TRACKED 2       /* its pages are acquired and released */
+#define MAPPED_FIRST 4         /* nobody in the sphere had mapped it so before: `object` is what it contained */
 #define MAP_UNSURE 0x80000000u /* the same in ev_map.prot */
 
 struct ev_mapped {
@@ -156,8 +158,8 @@ struct ev_page {
     uint64_t object; /* shared object of the sphere */
     uint64_t page;   /* number of the page in it */
     uint64_t version;
-    uint32_t writable;
-    uint32_t reserved;
+    uint32_t writable; /* 1 */
+    uint32_t from;     /* ACQUIRE: 1 + the stream that ended while it had the page; 0: it was released, or nobody's */
 };
 
 #define EVENT_SIZE_CHECK(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)

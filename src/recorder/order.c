@@ -23,6 +23,7 @@ static struct {
     uint32_t owner; /* number + 1 of the thread that has the turn, maybe with IN_CALL; 0: nobody */
     uint32_t calls; /* calls entered so far, by anybody: tells one long call from many short ones */
     uint32_t n_threads;
+    bool has_pager; /* counted in n_threads */
     uint32_t n_waiting;
     struct thread *owner_thread; /* for preemption; a hint, valid under `lock` while the owner is not IN_CALL */
     struct thread *first, *last; /* queue of those who wait; under `lock` */
@@ -52,16 +53,18 @@ void order_start(struct thread *self, bool chaos) {
     order.owner = id_of(self);
     order.owner_thread = self;
     order.n_threads = 1;
+    order.has_pager = false;
     order.n_waiting = 0;
     order.first = order.last = NULL;
     order.lock.word = 0;
     order.chaos = chaos;
-    SYS(getrandom, &order.random, sizeof order.random, 1 /* GRND_NONBLOCK */);
+    if (chaos) SYS(getrandom, &order.random, sizeof order.random, 1 /* GRND_NONBLOCK */);
     order.random |= 1;
 }
 
 void order_add(struct thread *t) {
     lock_take(&order.lock);
+    if (t->number == ORDER_PAGER) order.has_pager = true;
     __atomic_fetch_add(&order.n_threads, 1, __ATOMIC_RELAXED);
     lock_drop(&order.lock);
 }
@@ -73,6 +76,10 @@ void order_remove(struct thread *t) {
 }
 
 bool order_is_shared(void) { return __atomic_load_n(&order.n_threads, __ATOMIC_RELAXED) > 1; }
+
+bool order_is_last(void) {
+    return __atomic_load_n(&order.n_threads, __ATOMIC_RELAXED) == (order.has_pager ? 2u : 1u);
+}
 
 /* ---- the queue; caller holds the lock ---- */
 
@@ -193,6 +200,23 @@ void order_take(struct thread *t) {
         SYS(futex, &t->turn, FUTEX_WAIT_PRIVATE, word, &timeout, 0, 0);
         lock_take(&order.lock);
     }
+}
+
+bool order_try(struct thread *t) {
+    lock_take(&order.lock);
+    uint32_t owner = __atomic_load_n(&order.owner, __ATOMIC_ACQUIRE);
+    bool got = (!owner || (owner & IN_CALL)) &&
+               __atomic_compare_exchange_n(&order.owner, &owner, id_of(t), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    if (got) now_owns(t);
+    lock_drop(&order.lock);
+    return got;
+}
+
+void order_interrupt(void) {
+    lock_take(&order.lock);
+    uint32_t owner = __atomic_load_n(&order.owner, __ATOMIC_ACQUIRE);
+    if (owner && !(owner & IN_CALL)) hurry_thread(order.owner_thread);
+    lock_drop(&order.lock);
 }
 
 void order_drop(struct thread *t) {

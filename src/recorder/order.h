@@ -18,6 +18,15 @@ void order_add(struct thread *t);
 void order_remove(struct thread *t);
 /* Whether there is more than one thread. */
 bool order_is_shared(void);
+/* Whether the calling one is the program's last. */
+bool order_is_last(void);
+
+/* The pager of shared memory: the number that it has instead of an R-thread's. It never queues. */
+#define ORDER_PAGER 0xfffff
+/* Takes the turn if nobody has it, or from a call. */
+bool order_try(struct thread *t);
+/* Asks who computes to come to a tick point. */
+void order_interrupt(void);
 
 /* Waits for the turn. */
 void order_take(struct thread *t);

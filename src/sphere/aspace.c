@@ -13,6 +13,7 @@
 #include "sphere/code_files.h"
 #include "sphere/code_watch.h"
 #include "sphere/mode.h"
+#include "sphere/shared.h"
 #include "sphere/thread.h"
 
 #define MAX_MAPPINGS 1000000
@@ -103,7 +104,8 @@ static void carve_guest(gaddr start, gaddr end) {
 static bool same_kind(const struct mapping *a, const struct mapping *b) {
     return a->end == b->start && a->prot == b->prot && a->flags == b->flags && a->file.ino == b->file.ino &&
            a->file.dev == b->file.dev && a->was_writable == b->was_writable && a->runtime == b->runtime &&
-           (a->file.ino == 0 || a->offset + (a->end - a->start) == b->offset) && strcmp(a->name, b->name) == 0 &&
+           a->object == b->object && a->tracked == b->tracked &&
+           ((a->file.ino == 0 && !a->object) || a->offset + (a->end - a->start) == b->offset) && strcmp(a->name, b->name) == 0 &&
            a->name[0] == '\0';
 }
 
@@ -251,6 +253,26 @@ static uint64_t mapped_in(gaddr start, gaddr end) {
     return n;
 }
 
+/* ---- shared memory ---- */
+
+static bool is_shared(uint32_t flags) { return (flags & MAP_TYPE) != MAP_PRIVATE; }
+
+/* A new mapping of shared memory gets its number. */
+static void number_shared(struct mapping *m) {
+    if (!m->object) m->object = m->flags & MAP_ANONYMOUS ? shared_anonymous() : shared_file(m->file.dev, m->file.ino);
+    if (m->flags & MAP_ANONYMOUS) m->offset = 0;
+}
+
+const struct mapping *aspace_next(gaddr addr) {
+    size_t i = first_above(addr);
+    return i < as->n ? &as->list[i] : NULL;
+}
+
+void aspace_track(gaddr addr) {
+    size_t i = first_above(addr);
+    if (i < as->n && as->list[i].start <= addr) as->list[i].tracked = true;
+}
+
 /* ---- calls ---- */
 
 static void freed(gaddr start, gaddr end) {
@@ -282,6 +304,8 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
     uint64_t more = len - (fixed ? mapped_in(at, at + len) : 0);
     if (!within_limits(more, is_data((uint32_t)prot, (uint32_t)flags))) return lock_drop(&cache_lock), -ENOMEM;
     int host_flags = (flags & ~(MAP_FIXED_NOREPLACE | MAP_32BIT)) | MAP_FIXED;
+    bool numbered = the_mode->tracks && is_shared((uint32_t)flags) && (anonymous || file);
+    if (numbered && (flags & MAP_HUGETLB)) return lock_drop(&cache_lock), -ENOMEM; /* no page of it can be handed over */
     if (fixed) code_watch_forget(at, at + len);
     long got = SYS(mmap, at, len, aspace_host_prot(prot), host_flags, fd, offset);
     if (!sys_failed(got)) {
@@ -292,13 +316,16 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
                             .offset = offset};
         if (!anonymous) m.file = id;
         m.was_writable = (prot & PROT_WRITE) || (file && (prot & PROT_EXEC) && is_young(&id));
+        if (numbered) number_shared(&m);
+        m.tracked = numbered && file && the_mode->tracks(fd, &m);
         list_add(&m);
+        if (m.tracked) shared_reprotect(m.start, m.end);
     }
     lock_drop(&cache_lock);
     return got;
 }
 
-long aspace_restore(const struct mapping *m, int fd) {
+long aspace_restore(const struct mapping *m, int fd, uint64_t base) {
     if (m->start >= m->end || (m->start | m->end | m->offset) & ~PAGE_MASK || m->end > LAYOUT_GUEST_END) return -EINVAL;
     lock_take(&cache_lock);
     long got = -ENOMEM;
@@ -306,9 +333,14 @@ long aspace_restore(const struct mapping *m, int fd) {
         code_watch_forget(m->start, m->end);
         int kept = MAP_TYPE | MAP_NORESERVE | MAP_GROWSDOWN, flags = ((int)m->flags & kept) | MAP_FIXED;
         got = SYS(mmap, m->start, m->end - m->start, aspace_host_prot((int)m->prot),
-                  flags | (fd < 0 ? MAP_ANONYMOUS : 0), fd, fd < 0 ? 0 : m->offset);
+                  flags | (fd < 0 ? MAP_ANONYMOUS : 0), fd, fd < 0 ? 0 : base + m->offset);
     }
-    if (!sys_failed(got)) list_add(m);
+    if (!sys_failed(got)) {
+        struct mapping copy = *m;
+        if (is_shared(m->flags)) number_shared(&copy);
+        list_add(&copy);
+        if (copy.tracked) shared_reprotect(copy.start, copy.end);
+    }
     lock_drop(&cache_lock);
     return sys_failed(got) ? got : 0;
 }
@@ -349,6 +381,7 @@ long aspace_mprotect(gaddr addr, size_t len, int prot) {
         for (size_t i = first_above(addr); i < as->n && as->list[i].start < addr + len; i++)
             as->list[i].prot = (uint32_t)(prot & ~keep), as->list[i].was_writable |= prot & PROT_WRITE;
         merge_around(addr, addr + len);
+        if (unlikely(shared_active)) shared_reprotect(addr, addr + len);
     }
     lock_drop(&cache_lock);
     return ret;
@@ -367,6 +400,7 @@ long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr n
     if (new_len > old_len && !within_limits(new_len - old_len, is_data(m.prot, m.flags)))
         return lock_drop(&cache_lock), -ENOMEM;
     code_watch_forget(old, old + MAX(old_len, PAGE_SIZE));
+    if (m.tracked && old_len) SYS(mprotect, old, old_len, aspace_host_prot((int)m.prot)); /* one piece for the kernel */
     long got;
     if (flags & MREMAP_FIXED) {
         if ((new_addr & ~PAGE_MASK) || aspace_is_runtime(new_addr, new_len)) return lock_drop(&cache_lock), -EINVAL;
@@ -391,6 +425,10 @@ long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr n
         m.start = (gaddr)got;
         m.end = m.start + new_len;
         list_add(&m);
+    }
+    if (unlikely(shared_active)) {
+        if (!sys_failed(got)) shared_reprotect((gaddr)got, (gaddr)got + new_len);
+        shared_reprotect(old, old + old_len);
     }
     lock_drop(&cache_lock);
     return got;
@@ -417,7 +455,10 @@ long aspace_shmat(int id, gaddr addr, int flags) {
         m.prot = PROT_READ | (flags & 010000 ? 0 : PROT_WRITE) | (flags & 0100000 ? PROT_EXEC : 0);
         m.file.ino = (uint64_t)id + 1;
         fmt_into(m.name, sizeof m.name, "/SYSV");
+        if (the_mode->tracks) number_shared(&m);
+        m.tracked = the_mode->tracks && the_mode->tracks(-1, &m);
         list_add(&m);
+        if (m.tracked) shared_reprotect(m.start, m.end);
     }
     lock_drop(&cache_lock);
     return got;

@@ -17,6 +17,8 @@ struct mapping {
     uint32_t flags;  /* MAP_* of the mmap call */
     uint64_t offset; /* in the file */
     struct file_id file;
+    uint64_t object;   /* shared memory: its number (shared.h); 0: none */
+    bool tracked;      /* its pages are owned by one address space at a time */
     bool was_writable; /* private file pages may differ from the file */
     bool runtime;      /* a cache window of ours: the program must not see or touch it */
     char name[16];     /* "[heap]", "[stack]", "[vdso]": what /proc/self/maps shows for it, or "" */
@@ -34,8 +36,9 @@ long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr n
 long aspace_shmat(int id, gaddr addr, int flags);
 long aspace_shmdt(gaddr addr);
 
-/* Maps what a recording says was mapped: m as it was in the list, contents from fd (-1: anonymous). 0 or -errno. */
-long aspace_restore(const struct mapping *m, int fd);
+/* Maps what a recording says was mapped: m as it was in the list, contents from fd (-1: anonymous), where the file starts at
+ * `base`. 0 or -errno. */
+long aspace_restore(const struct mapping *m, int fd, uint64_t base);
 
 /* A place for `len` bytes such that the loader may map several segments into it with MAP_FIXED: what ld.so gets from its
  * first mmap of a library. Nothing is mapped yet. `fd` (or -1) decides where, by file identity. 0 = no room. */
@@ -51,6 +54,10 @@ size_t aspace_length(gaddr addr);
 bool aspace_find(gaddr addr, struct mapping *out);
 /* The same without a copy; caller holds cache_lock. NULL if there is none. */
 const struct mapping *aspace_peek(gaddr addr);
+/* The first mapping that ends above addr, or NULL; caller holds cache_lock. */
+const struct mapping *aspace_next(gaddr addr);
+/* Shared memory at addr becomes tracked; caller holds cache_lock. */
+void aspace_track(gaddr addr);
 /* What the kernel is asked for when the program asks for prot. */
 int aspace_host_prot(int prot);
 /* Gives the mapping that covers addr a name for /proc/self/maps. */

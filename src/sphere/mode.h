@@ -4,6 +4,7 @@
 #define REPRISE_MODE_H
 
 #include "sphere/gate.h"
+#include "sphere/shared.h"
 
 struct file_id;
 struct mapping;
@@ -26,6 +27,11 @@ struct mode {
     void (*death)(struct thread *t, int signo);
     /* The program maps a file. */
     void (*keep_file)(int fd, const struct file_id *id);
+
+    /* Shared memory: the page is to be owned when this returns; it is mapped at addr. */
+    void (*acquire)(struct thread *t, struct shared_at at, gaddr addr);
+    /* Whether a shared mapping of a file, new, is tracked. */
+    bool (*tracks)(int fd, const struct mapping *m);
 
     /* Around the making of an R-thread in this address space. */
     void (*before_clone)(struct thread *t, struct thread *child);

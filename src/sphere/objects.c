@@ -11,6 +11,7 @@
 #include "sphere/channel.h"
 #include "sphere/event_log.h"
 #include "sphere/runtime.h"
+#include "sphere/shared.h"
 #include "sphere/sys/special.h"
 
 #define PROBES 64
@@ -80,8 +81,7 @@ static void wait_until_kept(struct channel_file *f) {
     while (__atomic_load_n(&f->state, __ATOMIC_ACQUIRE) == FILE_BUSY) {
         struct __kernel_timespec timeout = {0, 200000000};
         SYS(futex, &f->state, FUTEX_WAIT, FILE_BUSY, &timeout, 0, 0);
-        if (__atomic_load_n(&the_channel->stopped, __ATOMIC_ACQUIRE) || SYS(kill, the_channel->controller, 0) == -ESRCH)
-            return;
+        if (__atomic_load_n(&the_channel->stopped, __ATOMIC_ACQUIRE) || !channel_controller_lives()) return;
     }
 }
 
@@ -91,7 +91,8 @@ void objects_keep(int fd, const struct file_id *id) {
     if (!f) {
         f = claim(id);
         if (!f || !send(fd, f)) {
-            say("a mapped file could not be kept: this recording will not replay beyond here");
+            if (f) __atomic_store_n(&f->state, FILE_FAILED, __ATOMIC_RELEASE);
+            if (channel_controller_lives()) say("a mapped file could not be kept: this recording will not replay beyond here");
             return;
         }
     }
@@ -116,6 +117,11 @@ void objects_log_mapped(struct thread *t, uint64_t nr, const uint64_t a[6], long
                             .mtime_ns = m.file.mtime_ns,
                             .ctime_ns = m.file.ctime_ns,
                             .flags = m.was_writable ? MAPPED_UNSURE : 0};
+    if (m.tracked) {
+        bool is_first = false;
+        shared_object_slot(m.object, &is_first);
+        v->flags |= MAPPED_TRACKED | (is_first ? MAPPED_FIRST : 0);
+    }
     if (nr == __NR_mmap) v->object = objects_name(&m.file);
 }
 
@@ -148,6 +154,44 @@ static void fill(int to, const struct ev_mapped *m) {
     int from = objects_open(&m->object);
     for (long n; (n = SYS(sendfile, to, from, 0, 1ul << 30)) > 0;) {}
     SYS(close, from);
+}
+
+/* Contents that are all zero need no memory. */
+static bool is_zero(const uint64_t *p, long n) {
+    for (long i = 0; i < (n + 7) / 8; i++)
+        if (p[i]) return false;
+    return true;
+}
+
+static void fill_at(int to, uint64_t base, const struct ev_mapped *m) {
+    static uint64_t piece[65536 / 8];
+    if (!m->object.lo && !m->object.hi) return;
+    int from = objects_open(&m->object);
+    uint64_t at = 0;
+    for (long n; memset(piece, 0, sizeof piece), (n = SYS(pread64, from, piece, sizeof piece, at)) > 0;
+         at += (uint64_t)n)
+        if (!is_zero(piece, n) && SYS(pwrite64, to, piece, n, base + at) != n) die("no memory for a shared file");
+    SYS(close, from);
+}
+
+/* Whoever had it first fills it in, the others wait for that. */
+uint64_t objects_tracked(const struct ev_mapped *m) {
+    bool is_new;
+    if (!shared_tables()) die("no memory can be shared by the processes of this replay");
+    uint64_t slot = shared_object_slot(shared_file(m->dev, m->ino), &is_new);
+    if (slot == SHARED_OBJECTS) die("more than %d shared files are mapped", (int)SHARED_OBJECTS);
+    struct shared_object *o = &shared_tables()->objects[slot];
+    if (m->flags & MAPPED_FIRST) {
+        fill_at(fd_own() + 1, SHARED_CONTENTS(slot), m);
+        __atomic_store_n(&o->ready, 1, __ATOMIC_RELEASE);
+        SYS(futex, &o->ready, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
+    }
+    for (int i = 0; !__atomic_load_n(&o->ready, __ATOMIC_ACQUIRE); i++) {
+        struct __kernel_timespec timeout = {0, 100000000};
+        if (i == 1200) die("nobody fills in a shared file");
+        SYS(futex, &o->ready, FUTEX_WAIT, 0, &timeout, 0, 0);
+    }
+    return SHARED_CONTENTS(slot);
 }
 
 int objects_shared(const struct ev_mapped *m) {

@@ -23,7 +23,9 @@
 #include "sphere/runtime.h"
 #include "sphere/signals.h"
 #include "sphere/sys/model.h"
+#include "sphere/shared.h"
 #include "sphere/sys/scratch.h"
+#include "sphere/sys/shared_inputs.h"
 #include "sphere/sys/special.h"
 #include "sphere/thread_end.h"
 #include "sphere/vdso.h"
@@ -170,10 +172,30 @@ static long issue_sharing(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
     struct thread *t = tb->thread;
     struct scratch s;
     bool redirected = scratch_begin(&s, tb, nr, a);
+    if (unlikely(shared_active) && shared_is_wanted()) shared_serve(t, EVF_AFTER);
+    t->turn_lent = true;
     order_enter_call(t, most_likely_waits(nr, a));
     long ret = issue(tb, nr, a);
     order_leave_call(t);
-    return redirected ? scratch_end(&s, tb, nr, a, ret) : ret;
+    t->turn_lent = false;
+    if (!redirected) return ret;
+    if (unlikely(shared_active) && ret != GATE_ABORTED && ret != -EFAULT) shared_hold_written(nr, s.program, ret);
+    return scratch_end(&s, tb, nr, a, ret);
+}
+
+static long issue_either(struct tblock *tb, uint64_t nr, uint64_t a[6], bool may_wait) {
+    return may_wait ? issue_sharing(tb, nr, a) : issue(tb, nr, a);
+}
+
+/* With memory that other processes share: the kernel sees only what is ours. */
+static long issue_holding(struct tblock *tb, uint64_t nr, uint64_t a[6], bool may_wait) {
+    struct shared_inputs in;
+    long ret;
+    do {
+        shared_inputs_begin(&in, nr, a, may_wait);
+        ret = issue_either(tb, nr, a, may_wait);
+    } while (shared_inputs_end(&in, nr, a, ret));
+    return ret;
 }
 
 static long vdso_time(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
@@ -215,7 +237,7 @@ static long perform(struct tblock *tb, uint64_t nr, uint64_t a[6], bool is_outpu
     ret = outputs_refuse(tb->thread, nr, a);
     if (ret) return ret;
     bool shared = (model_rows[nr].flags & CALL_BLOCKS) && order_is_shared() && !(is_output && outputs_is_ready(nr, a));
-    return shared ? issue_sharing(tb, nr, a) : issue(tb, nr, a);
+    return unlikely(shared_active) ? issue_holding(tb, nr, a, shared) : issue_either(tb, nr, a, shared);
 }
 
 static void finish(struct tblock *tb, gaddr next, uint64_t flags, long ret) {
@@ -292,6 +314,8 @@ static void forked_child(struct thread *t) {
     t->number = 0;
     n_rthreads = 1;
     order_start(t, the_channel->flags & CHANNEL_CHAOS);
+    shared_forget_pager();
+    shared_after_fork();
     struct event *e = event_new(t, EV_FORKED, 0, sizeof(struct ev_forked));
     *(struct ev_forked *)(e + 1) = (struct ev_forked){
         .pid = (uint32_t)SYS(getpid), .ppid = (uint32_t)SYS(getppid), .parent = parent, .parent_thread = parent_thread};
@@ -308,11 +332,16 @@ static bool announce_fork(struct thread *t) {
 static void fork_call(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {
     struct thread *t = tb->thread;
     const uint64_t asked[6] = {a[0], a[1], a[2], a[3], a[4], a[5]};
+    shared_before_fork(shared_claim);
+    if (shared_active) shared_start_pager(t);
     bool recorded = announce_fork(t);
     stream_commit();
     long ret = issue(tb, nr, a);
     if (ret == 0 && t->process->pid != 0 && recorded) forked_child(t);
-    if (ret == 0 && !recorded) stream_abandon();
+    if (ret == 0 && !recorded) {
+        stream_abandon();
+        shared_abandon();
+    }
     if (ret < 0 && recorded) stream_discard(&child_stream);
     log_done(t, nr, asked, ret);
     finish(tb, next, flags, ret);
@@ -364,11 +393,12 @@ static void clone_call(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next
 static void end_of_process(struct thread *t, int status) {
     log_exit(t, EV_END, status);
     stream_close();
+    shared_ended();
 }
 
 static void exit_call(struct tblock *tb, int status) {
     struct thread *t = tb->thread;
-    if (!t->vforked && !order_is_shared()) {
+    if (!t->vforked && order_is_last()) {
         end_of_process(t, (status & 0xff) << 8);
         sys_exit_group(tb, (uint64_t[6]){(uint64_t)status});
     }
@@ -437,6 +467,7 @@ static void on_syscall(struct tblock *tb) {
         return;
     }
     tb->pending = 0;
+    if (unlikely(shared_active) && shared_is_wanted()) shared_serve(t, EVF_AFTER);
     if (unlikely(t->seccomp.mode)) {
         long verdict = seccomp_apply(tb, nr, a);
         if (verdict == SECCOMP_DELIVERED) return;
@@ -496,6 +527,7 @@ static void on_signal(struct thread *t, struct pending_signal *s, uint8_t flags)
 static void on_tick_budget(struct tblock *tb) {
     struct thread *t = tb->thread;
     tb->pending = 0;
+    if (unlikely(shared_active) && shared_is_wanted()) shared_serve(t, 0);
     if (signals_is_waiting(t)) {
         signals_deliver_deferred(t, 0);
     } else if (order_should_yield(t)) {
@@ -596,6 +628,8 @@ const struct mode mode_record = {
     .signal = on_signal,
     .death = death,
     .keep_file = objects_keep,
+    .acquire = shared_acquire,
+    .tracks = shared_tracks,
     .before_clone = before_clone,
     .after_clone = after_clone,
     .thread_begin = thread_begin,

@@ -1,9 +1,11 @@
 #include "sphere/replay.h"
 
 #include <linux/fcntl.h>
+#include <linux/futex.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
+#include <linux/time_types.h>
 
 #include "engine/cache.h"
 #include "engine/kept.h"
@@ -21,6 +23,7 @@
 #include "sphere/recorded_insn.h"
 #include "sphere/runtime.h"
 #include "sphere/schedule.h"
+#include "sphere/shared.h"
 #include "sphere/signals.h"
 #include "sphere/sys/model.h"
 #include "sphere/sys/special.h"
@@ -32,10 +35,14 @@
 #endif
 
 static void arm(struct thread *t);
+static void set_budget(struct thread *t);
 
 /* ---- the end ---- */
 
+static void note_end(void);
+
 static void leave(enum ring_ended how, int status, int exit_status) {
+    note_end();
     stream_done(how, status);
     for (;;) SYS(exit_group, exit_status);
 }
@@ -85,22 +92,43 @@ static struct thread *whose_turn(struct thread *t, const struct event *e) {
     return other;
 }
 
-/* The next event, once it is one of t's: until then others run. */
-static const struct event *next_mine(struct thread *t) {
+static void release(const struct event *e);
+static void acquire_next(struct thread *t, const struct event *e);
+
+/* The next event, but for pages that others took while all R-threads waited. */
+static const struct event *next_of_all(void) {
     for (;;) {
         const struct event *e = stream_peek();
         if (!e) cut_off();
+        if (e->kind != EV_RELEASE || !(e->flags & EVF_AFTER)) return e;
+        release(e);
+        stream_take();
+    }
+}
+
+/* The next event, once it is one of t's: until then others run. */
+static const struct event *next_of(struct thread *t) {
+    for (;;) {
+        const struct event *e = next_of_all();
         if (e->thread == t->number) return e;
         t->tb->epoch = EPOCH_IDLE;
         schedule_switch(whose_turn(t, e));
     }
 }
 
+/* The same, but for pages that t acquires on its way there. */
+static const struct event *next_mine(struct thread *t) {
+    for (;;) {
+        const struct event *e = next_of(t);
+        if (e->kind != EV_ACQUIRE) return e;
+        acquire_next(t, e);
+    }
+}
+
 /* t has ended. */
 static void leave_to_others(struct thread *t) __attribute__((noreturn));
 static void leave_to_others(struct thread *t) {
-    const struct event *e = stream_peek();
-    if (!e) cut_off();
+    const struct event *e = next_of_all();
     t->tb->epoch = EPOCH_IDLE;
     schedule_leave(whose_turn(t, e));
 }
@@ -125,10 +153,101 @@ static void verify_call(struct thread *t, const struct event *e, uint64_t nr, co
     verify(t, e, EV_SYSCALL, "system call");
 }
 
+/* ---- shared memory ---- */
+
+#define STUCK_AFTER 1200 /* tenths of a second without any progress */
+
+static void await_version(struct thread *t, const struct event *e, struct shared_page *p, uint32_t version) {
+    uint64_t progress = 0;
+    uint32_t now;
+    for (int quiet = 0; (now = __atomic_load_n(&p->version, __ATOMIC_ACQUIRE)) != version; quiet++) {
+        struct __kernel_timespec timeout = {0, 100000000};
+        SYS(futex, &p->version, FUTEX_WAIT, now, &timeout, 0, 0);
+        uint64_t seen = __atomic_load_n(&shared_tables()->progress, __ATOMIC_RELAXED);
+        if (seen != progress) quiet = 0;
+        progress = seen;
+        if (quiet == STUCK_AFTER) diverged(t, e, "a shared page does not come", version, now);
+    }
+}
+
+static bool has_ended(uint64_t stream) {
+    if (stream >= SHARED_STREAMS) return true;
+    return __atomic_load_n(&shared_tables()->ended[stream / 64], __ATOMIC_ACQUIRE) >> (stream % 64) & 1;
+}
+
+static void await_end(struct thread *t, const struct event *e, uint64_t stream) {
+    for (int i = 0; !has_ended(stream); i++) {
+        struct __kernel_timespec ms = {0, 1000000};
+        SYS(nanosleep, &ms, 0);
+        if (i == STUCK_AFTER * 100) diverged(t, e, "the owner of a shared page does not end", stream, 0);
+    }
+}
+
+static void note_end(void) {
+    struct shared_tables *s = the_channel->shares ? shared_tables() : NULL;
+    uint64_t stream = the_stream.number;
+    if (!s || stream >= SHARED_STREAMS) return;
+    __atomic_fetch_or(&s->ended[stream / 64], 1ull << (stream % 64), __ATOMIC_RELEASE);
+    __atomic_add_fetch(&s->progress, 1, __ATOMIC_RELAXED);
+}
+
+static struct shared_page *page_of(const struct ev_page *v) {
+    struct shared_at at = {v->object, v->page};
+    if (!shared_active || !shared_tables()) die("stream %lu shares memory that is not there", the_stream.number);
+    return &shared_tables()->pages[shared_index(at, 0)];
+}
+
+static void set_version(struct shared_page *p, uint32_t version) {
+    __atomic_store_n(&p->version, version, __ATOMIC_RELEASE);
+    __atomic_add_fetch(&shared_tables()->progress, 1, __ATOMIC_RELAXED);
+    SYS(futex, &p->version, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
+}
+
+static void release(const struct event *e) {
+    const struct ev_page *v = (const struct ev_page *)(e + 1);
+    struct shared_page *p = page_of(v);
+    shared_give((struct shared_at){v->object, v->page});
+    set_version(p, (uint32_t)v->version + 1);
+}
+
+static void put(struct thread *t, const struct event *e);
+
+/* The page comes when its owner has released it, or has ended. */
+static void acquire_next(struct thread *t, const struct event *e) {
+    verify(t, e, EV_ACQUIRE, "shared page");
+    struct ev_page v = *(const struct ev_page *)(e + 1);
+    struct shared_page *p = page_of(&v);
+    if (v.from) {
+        await_end(t, e, v.from - 1);
+        await_version(t, e, p, (uint32_t)v.version - 1);
+        set_version(p, (uint32_t)v.version);
+    } else {
+        await_version(t, e, p, (uint32_t)v.version);
+    }
+    shared_take((struct shared_at){v.object, v.page});
+    stream_take();
+    if (!v.from) return;
+    e = stream_peek();
+    if (!e || e->kind != EV_MEMORY) return;
+    put(t, e);
+    stream_take();
+}
+
+/* mode.acquire: the log has the page that is needed, as the next thing that t does. What comes behind it is for later. */
+static void acquire(struct thread *t, struct shared_at at, gaddr addr) {
+    while (!shared_owns(at)) {
+        const struct event *e = next_of(t);
+        if (e->kind != EV_ACQUIRE) diverged(t, e, "access to a shared page of others", e->kind, EV_ACQUIRE);
+        acquire_next(t, e);
+    }
+    set_budget(t);
+}
+
 /* ---- signals ---- */
 
 static bool is_at_tick(const struct event *e) {
-    return e->kind == EV_PREEMPT || (e->kind == EV_SIGNAL && !(e->flags & (EVF_AFTER | EVF_AT_GATE)));
+    if (e->kind == EV_PREEMPT) return true;
+    return (e->kind == EV_SIGNAL || e->kind == EV_RELEASE) && !(e->flags & (EVF_AFTER | EVF_AT_GATE));
 }
 
 static void set_budget(struct thread *t) {
@@ -217,6 +336,13 @@ static void on_tick_budget(struct tblock *tb) {
         arm(t);
         return;
     }
+    if (e->kind == EV_RELEASE) {
+        verify(t, e, EV_RELEASE, "end of a page's stay");
+        release(e);
+        stream_take();
+        arm(t);
+        return;
+    }
     verify(t, e, EV_PREEMPT, "end of a turn");
     stream_take();
     e = next_mine(t);
@@ -278,6 +404,7 @@ static bool is_unnamed(const struct object_name *n) { return !n->lo && !n->hi; }
 static void map_again(struct thread *t, struct mapping *m, bool is_file) {
     int fd = -1;
     bool shared = (m->flags & MAP_TYPE) != MAP_PRIVATE, owned = false;
+    uint64_t base = 0;
     if (is_file) {
         const struct event *e = stream_peek();
         if (!e) cut_off();
@@ -287,12 +414,15 @@ static void map_again(struct thread *t, struct mapping *m, bool is_file) {
         m->file = file_of(&v);
         if (v.flags & MAPPED_UNSURE) m->was_writable = true;
         if (!m->end) m->end = m->start + PAGE_UP(v.size); /* shmat */
-        if (shared)
+        m->tracked = v.flags & MAPPED_TRACKED;
+        if (m->tracked)
+            fd = fd_own() + 1, base = objects_tracked(&v);
+        else if (shared)
             fd = objects_shared(&v);
         else if (!is_unnamed(&v.object))
             fd = objects_open(&v.object), owned = true;
     }
-    long ret = aspace_restore(m, fd);
+    long ret = aspace_restore(m, fd, base);
     if (owned) SYS(close, fd);
     if (ret) diverged(t, NULL, "mapping fails", 0, (uint64_t)-ret);
 }
@@ -462,7 +592,11 @@ static void exit_call(struct thread *t) {
 
 static void forked_child(struct thread *t, uint64_t stream) {
     threads_after_fork(t);
-    if (!stream_attach_reader(fd_own() + 1, stream)) SYS(exit_group, 0); /* killed before it had begun */
+    if (!stream_attach_reader(fd_own() + 1, stream)) { /* killed before it had begun */
+        note_end();
+        SYS(exit_group, 0);
+    }
+    shared_after_fork();
     t->number = 0;
     const struct event *e = stream_peek();
     if (!e) cut_off();
@@ -477,6 +611,7 @@ static void do_fork(struct thread *t, const struct event *e) {
     const struct event *then = stream_peek_second();
     bool failed = then && then->kind == EV_SYSCALL && ((const struct ev_syscall *)(then + 1))->ret < 0;
     stream_take();
+    shared_before_fork(NULL);
     if (failed || stream == UINT64_MAX) return;
     long pid = SYS(fork);
     if (pid < 0) die("cannot fork to replay a process (error %ld)", -pid);
@@ -511,6 +646,7 @@ static void exec_runtime(uint64_t stream) {
 static void exec_again(struct thread *t, uint64_t stream) {
     if (!t->process->shares_memory) {
         kept_save();
+        note_end();
         stream_done(stream == UINT64_MAX ? RING_ENDED_CUT : RING_ENDED_EXEC, 0);
         if (stream == UINT64_MAX) SYS(exit_group, 0);
         exec_runtime(stream);
@@ -604,7 +740,7 @@ static void restore_map(struct thread *t, const struct ev_map *v) {
                         .was_writable = v->prot & MAP_UNSURE};
     memcpy(m.name, v->name, sizeof m.name - 1);
     int fd = is_unnamed(&v->object) ? -1 : objects_open(&v->object);
-    long ret = aspace_restore(&m, fd);
+    long ret = aspace_restore(&m, fd, 0);
     if (ret) diverged(t, NULL, "the program cannot be mapped", v->start, (uint64_t)-ret);
     if (fd >= 0) SYS(close, fd);
 }
@@ -669,4 +805,5 @@ const struct mode mode_replay = {
     .insn = on_insn,
     .signal = on_signal,
     .death = on_death,
+    .acquire = acquire,
 };

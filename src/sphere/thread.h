@@ -85,6 +85,8 @@ struct thread {
     gaddr clear_tid, robust_head;  /* set_tid_address, set_robust_list; recording and replay */
     uint32_t turn;                 /* futex: counted up when the thread is given the turn */
     struct thread *turn_next;      /* in the queue for the turn */
+    bool turn_lent;                /* in a call during which the turn may be stolen */
+    void (*service)(struct thread *t); /* a thread of the runtime's own: what it does, forever */
     struct scheduled *scheduled;   /* replay: all of the thread that a kernel thread would have */
     struct thread *vfork_parent;   /* while its parent waits for it */
     struct thread *next;

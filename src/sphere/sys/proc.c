@@ -15,12 +15,12 @@ long sys_enosys(struct tblock *t, uint64_t a[6]) { return -ENOSYS; }
 
 /* ---- clone ---- */
 
-long clone_thread(long nr, const uint64_t args[6], struct thread *child);
 void thread_child(struct thread *t);
 
 /* First thing that a new thread does, on its own runtime stack, all signals blocked. */
 void thread_child(struct thread *t) {
     thread_adopt(t);
+    if (t->service) t->service(t);
     signals_apply_mask(t);
     if (the_mode->thread_begin) the_mode->thread_begin(t);
     engine_run(t->tb);

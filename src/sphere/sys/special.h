@@ -14,6 +14,8 @@ gate_fn sys_rt_sigsuspend, sys_ppoll, sys_pselect6, sys_epoll_pwait;
 /* proc.c */
 gate_fn sys_clone, sys_clone3, sys_fork, sys_vfork, sys_exit, sys_exit_group, sys_enosys;
 /* An R-thread of the caller's address space with the caller's registers; nothing runs it yet. NULL: no memory. */
+/* gate.S: the child starts in thread_child(). */
+long clone_thread(long nr, const uint64_t args[6], struct thread *child);
 struct thread *thread_make_child(struct tblock *t, uint64_t flags, gaddr stack);
 /* exec.c */
 gate_fn sys_execve, sys_execveat;

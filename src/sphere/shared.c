@@ -1,0 +1,307 @@
+#include "sphere/shared.h"
+
+#include <linux/mman.h>
+
+#include "engine/cache.h"
+#include "inproc/arena.h"
+#include "inproc/fmt.h"
+#include "inproc/layout.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+#include "recorder/order.h"
+#include "sphere/channel.h"
+#include "sphere/gate.h"
+#include "sphere/mode.h"
+#include "sphere/signals.h"
+#include "sphere/sys/special.h"
+
+bool shared_active;
+uint64_t shared_acquired;
+
+/* ---- the tables of the sphere ---- */
+
+static struct shared_tables *tables;
+
+struct shared_tables *shared_tables(void) {
+    if (likely(tables)) return tables;
+    if (!the_channel || !the_channel->shares) return NULL;
+    long got = SYS(mmap, LAYOUT_SHARED, sizeof *tables, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd_own() + 1, SHARED_OFFSET);
+    if (got != (long)LAYOUT_SHARED) return NULL;
+    return tables = (struct shared_tables *)LAYOUT_SHARED;
+}
+
+static uint64_t mix(uint64_t h, uint64_t v) {
+    h = (h ^ v) * 0x9e3779b97f4a7c15ull;
+    return h ^ h >> 29;
+}
+
+/* Waits until whoever claimed an entry has filled it in. */
+static void await_used(uint32_t *state) {
+    for (int i = 0; __atomic_load_n(state, __ATOMIC_ACQUIRE) == CHUNK_BUSY; i++) {
+        SYS(sched_yield);
+        if (i == 10000000) die("an entry of shared memory was never filled in");
+    }
+}
+
+static bool claim(uint32_t *state) {
+    uint32_t expected = CHUNK_FREE;
+    return __atomic_compare_exchange_n(state, &expected, CHUNK_BUSY, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static uint64_t chunk_index(uint64_t object, uint64_t number, uint64_t first) {
+    uint64_t slot = mix(mix(object, number), 1);
+    for (uint64_t k = 0; k < SHARED_PROBES; k++) {
+        uint64_t i = (slot + k) % SHARED_CHUNKS;
+        struct shared_chunk *c = &tables->chunks[i];
+        if (__atomic_load_n(&c->state, __ATOMIC_ACQUIRE) == CHUNK_FREE && claim(&c->state)) {
+            c->object = object;
+            c->number = number;
+            c->first = first;
+            __atomic_store_n(&c->state, CHUNK_USED, __ATOMIC_RELEASE);
+            return i;
+        }
+        await_used(&c->state);
+        if (c->object == object && c->number == number) return i;
+    }
+    die("more memory is shared than can be recorded");
+}
+
+uint64_t shared_index(struct shared_at at, uint64_t first) {
+    uint64_t chunk = chunk_index(at.object, at.page / SHARED_CHUNK_PAGES, first);
+    return chunk * SHARED_CHUNK_PAGES + at.page % SHARED_CHUNK_PAGES;
+}
+
+uint64_t shared_object_slot(uint64_t object, bool *is_first) {
+    for (uint64_t k = 0; k < SHARED_PROBES; k++) {
+        uint64_t i = (mix(object, 2) + k) % SHARED_OBJECTS;
+        struct shared_object *o = &tables->objects[i];
+        *is_first = __atomic_load_n(&o->state, __ATOMIC_ACQUIRE) == CHUNK_FREE && claim(&o->state);
+        if (*is_first) {
+            o->object = object;
+            __atomic_store_n(&o->state, CHUNK_USED, __ATOMIC_RELEASE);
+            return i;
+        }
+        await_used(&o->state);
+        if (o->object == object) return i;
+    }
+    return SHARED_OBJECTS;
+}
+
+bool shared_object_is_known(uint64_t object) {
+    for (uint64_t k = 0; k < SHARED_PROBES; k++) {
+        struct shared_object *o = &tables->objects[(mix(object, 2) + k) % SHARED_OBJECTS];
+        if (__atomic_load_n(&o->state, __ATOMIC_ACQUIRE) == CHUNK_FREE) return false;
+        await_used(&o->state);
+        if (o->object == object) return true;
+    }
+    return false;
+}
+
+#define FILE_OBJECT (1ull << 63)
+
+uint64_t shared_anonymous(void) {
+    static uint64_t n, of_stream;
+    if (of_stream != the_stream.number) n = 0; /* forked since */
+    of_stream = the_stream.number;
+    return (the_stream.number << 24 | ++n) & ~FILE_OBJECT;
+}
+
+uint64_t shared_file(uint64_t dev, uint64_t ino) { return mix(mix(3, dev), ino) | FILE_OBJECT; }
+
+/* ---- what is owned ---- */
+
+struct owned { /* of one chunk */
+    uint64_t object, number;
+    uint64_t bits[SHARED_CHUNK_PAGES / 64];
+};
+
+static struct owned *owned; /* by hash; object 0: free */
+static uint64_t owned_mask, owned_used;
+
+static struct owned *owned_slot(uint64_t object, uint64_t number) {
+    uint64_t i = mix(object, number) & owned_mask;
+    while (owned[i].object && (owned[i].object != object || owned[i].number != number)) i = (i + 1) & owned_mask;
+    return &owned[i];
+}
+
+static void owned_grow(void) {
+    struct owned *old = owned;
+    uint64_t n = old ? owned_mask + 1 : 0;
+    owned_mask = n ? n * 2 - 1 : 63;
+    owned = arena_pages((owned_mask + 1) * sizeof *owned);
+    for (uint64_t i = 0; i < n; i++)
+        if (old[i].object) *owned_slot(old[i].object, old[i].number) = old[i];
+    if (old) arena_free_pages(old, n * sizeof *old);
+}
+
+static uint64_t *owned_word(struct shared_at at, bool make) {
+    uint64_t number = at.page / SHARED_CHUNK_PAGES;
+    if (make && (!owned || owned_used * 2 > owned_mask)) owned_grow();
+    if (!owned) return NULL;
+    struct owned *o = owned_slot(at.object, number);
+    if (!o->object) {
+        if (!make) return NULL;
+        o->object = at.object;
+        o->number = number;
+        owned_used++;
+    }
+    return &o->bits[at.page % SHARED_CHUNK_PAGES / 64];
+}
+
+bool shared_owns(struct shared_at at) {
+    uint64_t *w = owned_word(at, false);
+    return w && (*w >> (at.page % 64) & 1);
+}
+
+static void disown_all(void) {
+    for (uint64_t i = 0; owned && i <= owned_mask; i++) memset(owned[i].bits, 0, sizeof owned[i].bits);
+}
+
+/* ---- protections ---- */
+
+static struct shared_at page_of(const struct mapping *m, gaddr addr) {
+    return (struct shared_at){m->object, (m->offset + (addr - m->start)) / PAGE_SIZE};
+}
+
+void shared_reprotect(gaddr start, gaddr end) {
+    const struct mapping *m;
+    for (gaddr at = start; at < end && (m = aspace_next(at)) && m->start < end; at = m->end) {
+        if (!m->tracked) continue;
+        shared_active = true;
+        gaddr stop = MIN(m->end, end), lo = MAX(m->start, at);
+        for (gaddr run; lo < stop; lo = run) { /* runs of pages that are not owned */
+            bool ours = shared_owns(page_of(m, lo));
+            for (run = lo + PAGE_SIZE; run < stop && shared_owns(page_of(m, run)) == ours;) run += PAGE_SIZE;
+            if (!ours) SYS(mprotect, lo, run - lo, PROT_NONE);
+        }
+    }
+}
+
+/* Opens or closes one page, wherever it is mapped. */
+static void set_access(struct shared_at at, bool open) {
+    lock_take(&cache_lock);
+    const struct mapping *m;
+    for (gaddr from = 0; (m = aspace_next(from)); from = m->end) {
+        if (!m->tracked || m->object != at.object) continue;
+        uint64_t first = m->offset / PAGE_SIZE, n = (m->end - m->start) / PAGE_SIZE;
+        if (at.page < first || at.page - first >= n) continue;
+        gaddr addr = m->start + (at.page - first) * PAGE_SIZE;
+        SYS(mprotect, addr, PAGE_SIZE, open ? aspace_host_prot((int)m->prot) : PROT_NONE);
+    }
+    lock_drop(&cache_lock);
+}
+
+void shared_take(struct shared_at at) {
+    *owned_word(at, true) |= 1ull << (at.page % 64);
+    set_access(at, true);
+}
+
+void shared_give(struct shared_at at) {
+    uint64_t *w = owned_word(at, false);
+    if (w) *w &= ~(1ull << (at.page % 64));
+    set_access(at, false);
+}
+
+/* ---- processes ---- */
+
+static bool is_inheritable(const struct mapping *m) {
+    return m->object && !m->tracked && (m->flags & MAP_ANONYMOUS) && !(m->prot & PROT_EXEC);
+}
+
+void shared_before_fork(void (*claim_pages)(uint64_t object, uint64_t page, uint64_t n)) {
+    if (!the_channel || !shared_tables()) return;
+    lock_take(&cache_lock);
+    const struct mapping *m;
+    for (gaddr from = 0; (m = aspace_next(from)); from = m->end) {
+        if (!is_inheritable(m)) continue;
+        shared_active = true;
+        aspace_track(m->start);
+        uint64_t first = m->offset / PAGE_SIZE, n = (m->end - m->start) / PAGE_SIZE;
+        if (claim_pages) claim_pages(m->object, first, n);
+        for (uint64_t i = first; i < first + n; i++)
+            *owned_word((struct shared_at){m->object, i}, true) |= 1ull << (i % 64);
+    }
+    lock_drop(&cache_lock);
+}
+
+void shared_after_fork(void) {
+    if (!shared_active) return;
+    disown_all();
+    lock_take(&cache_lock);
+    shared_reprotect(0, LAYOUT_GUEST_END);
+    lock_drop(&cache_lock);
+}
+
+void shared_abandon(void) {
+    if (!shared_active) return;
+    shared_active = false;
+    lock_take(&cache_lock);
+    const struct mapping *m;
+    for (gaddr from = 0; (m = aspace_next(from)); from = m->end)
+        if (m->tracked) SYS(mprotect, m->start, m->end - m->start, aspace_host_prot((int)m->prot));
+    lock_drop(&cache_lock);
+    tables = NULL;
+}
+
+/* ---- accesses ---- */
+
+bool shared_fault(struct thread *t, gaddr addr, uint64_t err) {
+    struct mapping m;
+    if (likely(!shared_active) || !aspace_find(addr, &m) || !m.tracked) return false;
+    uint32_t needed = err & PF_WRITE ? PROT_WRITE : PROT_READ | PROT_WRITE | PROT_EXEC;
+    struct shared_at at = page_of(&m, addr);
+    if (!(m.prot & needed) || shared_owns(at)) return false;
+    shared_acquired++;
+    the_mode->acquire(t, at, PAGE_DOWN(addr));
+    return true;
+}
+
+/* The first page of [start, end) that is tracked, mapped for some use, and not owned. */
+static bool find_missing(gaddr start, gaddr end, struct shared_at *at, gaddr *addr) {
+    bool found = false;
+    lock_take(&cache_lock);
+    const struct mapping *m;
+    for (gaddr from = start; !found && from < end && (m = aspace_next(from)) && m->start < end; from = m->end) {
+        if (!m->tracked || !m->prot) continue;
+        gaddr stop = MIN(m->end, end);
+        for (gaddr p = MAX(m->start, PAGE_DOWN(from)); !found && p < stop; p += PAGE_SIZE) {
+            *at = page_of(m, p);
+            *addr = p;
+            found = !shared_owns(*at);
+        }
+    }
+    lock_drop(&cache_lock);
+    return found;
+}
+
+static bool is_tracked(gaddr start, gaddr end) {
+    bool found = false;
+    lock_take(&cache_lock);
+    const struct mapping *m;
+    for (gaddr from = start; !found && (m = aspace_next(from)) && m->start < end; from = m->end) found = m->tracked;
+    lock_drop(&cache_lock);
+    return found;
+}
+
+void shared_hold(gaddr start, size_t len) {
+    gaddr end = start + len, addr;
+    struct shared_at at;
+    if (!shared_active || !len) return;
+    if (end < start) end = UINT64_MAX;
+    if (!is_tracked(start, end)) return;
+    struct thread *t = thread_self();
+    bool lent = t->turn_lent;
+    if (lent) { /* who owns what can only be told by who has the turn */
+        order_leave_call(t);
+        t->turn_lent = false;
+    }
+    while (find_missing(start, end, &at, &addr)) {
+        shared_acquired++;
+        the_mode->acquire(t, at, addr);
+    }
+    if (lent) {
+        t->turn_lent = true;
+        order_enter_call(t, false);
+    }
+}

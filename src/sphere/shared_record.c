@@ -1,0 +1,317 @@
+/* Recording memory shared between processes: pages change hands on request.
+ *
+ * Who faults on a page that somebody else owns asks the owner and waits, without the turn. Each address space that owns pages has
+ * a pager, a thread of the runtime that the program does not see: it hands over what is asked for while the R-threads are in
+ * system calls, and stops one that computes at its next tick point, where that R-thread does it itself. Whoever does it has the
+ * turn. An owner that is dead gives nothing: its pages are taken. */
+#include <linux/futex.h>
+#include <linux/mman.h>
+#include <linux/sched.h>
+#include <linux/time_types.h>
+
+#include "engine/cache.h"
+#include "inproc/fmt.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+#include "recorder/order.h"
+#include "sphere/channel.h"
+#include "sphere/event_log.h"
+#include "sphere/gate.h"
+#include "sphere/shared.h"
+#include "sphere/signals.h"
+#include "sphere/sys/special.h"
+
+#define LEASE_NS 40000ull   /* how long a page stays at least */
+#define LOOK_NS 60000l      /* how often the pager looks for a moment to act */
+#define WAIT_NS 20000000l   /* how often a waiting thread looks whether the owner lives */
+#define AROUND 16           /* pages that nobody owns are taken in groups */
+#define SPINS 300
+
+static uint64_t me; /* OWNER; 0: not registered */
+static struct shared_sharer *self;
+static struct thread *pager;
+static uint32_t pager_is_up; /* futex */
+
+static uint64_t now_ns(void) {
+    struct __kernel_timespec ts;
+    SYS(clock_gettime, 1 /* CLOCK_MONOTONIC */, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static void wake_all(uint32_t *word) { SYS(futex, word, FUTEX_WAKE, INT32_MAX, 0, 0, 0); }
+
+static void wait_on(uint32_t *word, uint32_t seen, long ns) {
+    struct __kernel_timespec timeout = {ns / 1000000000, ns % 1000000000};
+    SYS(futex, word, FUTEX_WAIT, seen, &timeout, 0, 0);
+}
+
+/* ---- who is who ---- */
+
+static void enrol(void) {
+    if (me) return;
+    self = &shared_tables()->sharers[the_stream.ring];
+    __atomic_store_n(&self->stream, UINT64_MAX, __ATOMIC_RELEASE);
+    self->pid = (uint32_t)SYS(getpid);
+    self->ended = self->sleeps = 0;
+    for (int i = 0; i < SHARED_REQUESTS; i++) self->request[i] = 0;
+    __atomic_store_n(&self->life, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&self->stream, the_stream.number, __ATOMIC_RELEASE);
+    me = OWNER(the_stream.number, the_stream.ring);
+}
+
+enum fate { ALIVE, ENDED, KILLED };
+
+static enum fate fate_of(uint64_t owner) {
+    struct shared_sharer *s = &shared_tables()->sharers[OWNER_RING(owner)];
+    if (__atomic_load_n(&s->stream, __ATOMIC_ACQUIRE) != OWNER_STREAM(owner)) return KILLED;
+    if (__atomic_load_n(&s->ended, __ATOMIC_ACQUIRE)) return ENDED;
+    if (__atomic_load_n(&s->life, __ATOMIC_ACQUIRE) & FUTEX_OWNER_DIED) return KILLED;
+    return s->life || SYS(kill, s->pid, 0) != -ESRCH ? ALIVE : KILLED;
+}
+
+static uint64_t owner_of(const struct shared_page *p, uint64_t index) {
+    uint64_t owner = __atomic_load_n(&p->owner, __ATOMIC_ACQUIRE);
+    return owner ? owner : shared_tables()->chunks[index / SHARED_CHUNK_PAGES].first;
+}
+
+/* ---- taking ---- */
+
+static void log_page(struct thread *t, enum event_kind kind, struct shared_at at, uint32_t version, uint64_t from,
+                     uint8_t flags) {
+    struct event *e = event_new(t, kind, 0, sizeof(struct ev_page));
+    e->flags = flags;
+    if (t == pager) { /* is no R-thread */
+        e->thread = e->regs = 0;
+        e->ticks = 0;
+    }
+    *(struct ev_page *)(e + 1) = (struct ev_page){
+        .object = at.object, .page = at.page, .version = version, .writable = 1, .from = (uint32_t)(from + 1)};
+}
+
+/* p is ours in the tables. from: the stream that had it and is no more, or -1. */
+static void take(struct thread *t, struct shared_at at, struct shared_page *p, uint64_t from) {
+    p->since_ns = now_ns();
+    shared_take(at);
+    log_page(t, EV_ACQUIRE, at, p->version, from, 0);
+}
+
+/* Pages that nobody has owned yet are likely to be wanted together. */
+static void take_around(struct thread *t, struct shared_at at, gaddr addr) {
+    struct mapping m;
+    if (!aspace_find(addr, &m)) return;
+    uint64_t in_mapping = (m.end - addr) / PAGE_SIZE;
+    for (uint64_t i = 1; i < MIN(in_mapping, AROUND) && (at.page + i) % AROUND; i++) {
+        struct shared_at next = {at.object, at.page + i};
+        uint64_t index = shared_index(next, 0), nobody = 0;
+        struct shared_page *p = &shared_tables()->pages[index];
+        if (owner_of(p, index) ||
+            !__atomic_compare_exchange_n(&p->owner, &nobody, me, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            return;
+        take(t, next, p, UINT64_MAX);
+    }
+}
+
+/* The owner is no more. What its last moments did to the page may not be in its stream: the contents are, unless it ended in
+ * good order. */
+static bool inherit(struct thread *t, struct shared_at at, struct shared_page *p, uint64_t owner, enum fate fate,
+                    gaddr addr) {
+    uint64_t seen = __atomic_load_n(&p->owner, __ATOMIC_ACQUIRE);
+    if (seen && seen != owner) return false;
+    if (!__atomic_compare_exchange_n(&p->owner, &seen, me, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return false;
+    if (fate == KILLED) { /* its other threads are on their way out, too */
+        struct __kernel_timespec ms = {0, 1000000};
+        SYS(nanosleep, &ms, 0);
+    }
+    __atomic_add_fetch(&p->version, 1, __ATOMIC_RELEASE);
+    take(t, at, p, OWNER_STREAM(owner));
+    if (fate == KILLED) event_memory(t, EV_MEMORY, addr, PAGE_SIZE, false);
+    wake_all(&p->version);
+    return true;
+}
+
+/* ---- asking ---- */
+
+static void ask(uint64_t owner, uint64_t index) {
+    struct shared_sharer *s = &shared_tables()->sharers[OWNER_RING(owner)];
+    uint64_t request = REQUEST(index, the_stream.ring, the_stream.number);
+    bool there = false;
+    for (int i = 0; i < SHARED_REQUESTS && !there; i++)
+        there = __atomic_load_n(&s->request[i], __ATOMIC_RELAXED) == request;
+    for (int i = 0; i < SHARED_REQUESTS && !there; i++) {
+        uint64_t none = 0;
+        there = __atomic_load_n(&s->request[i], __ATOMIC_RELAXED) == 0 &&
+                __atomic_compare_exchange_n(&s->request[i], &none, request, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+    }
+    __atomic_add_fetch(&s->bell, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&s->sleeps, __ATOMIC_SEQ_CST)) wake_all(&s->bell);
+}
+
+static void wait_for(struct thread *t, struct shared_page *p, uint64_t owner, uint64_t index) {
+    uint32_t seen = __atomic_load_n(&p->version, __ATOMIC_ACQUIRE);
+    if (owner_of(p, index) != owner) return;
+    order_enter_call(t, true);
+    __atomic_add_fetch(&p->waiters, 1, __ATOMIC_SEQ_CST);
+    ask(owner, index);
+    for (int i = 0; i < SPINS && __atomic_load_n(&p->version, __ATOMIC_ACQUIRE) == seen; i++) __builtin_ia32_pause();
+    if (__atomic_load_n(&p->version, __ATOMIC_ACQUIRE) == seen) wait_on(&p->version, seen, WAIT_NS);
+    __atomic_sub_fetch(&p->waiters, 1, __ATOMIC_SEQ_CST);
+    order_leave_call(t);
+}
+
+void shared_acquire(struct thread *t, struct shared_at at, gaddr addr) {
+    enrol();
+    shared_start_pager(t);
+    uint64_t index = shared_index(at, 0);
+    struct shared_page *p = &shared_tables()->pages[index];
+    while (!shared_owns(at)) {
+        uint64_t owner = owner_of(p, index), nobody = 0;
+        if (!owner) {
+            if (__atomic_compare_exchange_n(&p->owner, &nobody, me, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+                take_around(t, at, addr);
+                take(t, at, p, UINT64_MAX); /* the one that is needed comes last */
+            }
+        } else if ((owner & ~OWNER_GIVEN) == me) {
+            __atomic_store_n(&p->owner, me, __ATOMIC_RELEASE);
+            take(t, at, p, UINT64_MAX);
+        } else {
+            enum fate fate = fate_of(owner & ~OWNER_GIVEN);
+            if (fate == ALIVE)
+                wait_for(t, p, owner, index);
+            else
+                inherit(t, at, p, owner, fate, addr);
+        }
+    }
+    stream_commit();
+}
+
+/* ---- giving ---- */
+
+static uint64_t who_asked(uint64_t request) {
+    struct shared_sharer *s = &shared_tables()->sharers[REQUEST_RING(request)];
+    uint64_t stream = __atomic_load_n(&s->stream, __ATOMIC_ACQUIRE);
+    return ((stream + 1) & 0x7fffffff) == REQUEST_STREAM(request) ? OWNER(stream, REQUEST_RING(request)) : 0;
+}
+
+static void give(struct thread *t, uint64_t index, uint64_t to, uint8_t flags) {
+    struct shared_page *p = &shared_tables()->pages[index];
+    const struct shared_chunk *c = &shared_tables()->chunks[index / SHARED_CHUNK_PAGES];
+    struct shared_at at = {c->object, c->number * SHARED_CHUNK_PAGES + index % SHARED_CHUNK_PAGES};
+    shared_give(at);
+    log_page(t, EV_RELEASE, at, p->version, UINT64_MAX, flags);
+    stream_commit();
+    __atomic_store_n(&p->owner, to | OWNER_GIVEN, __ATOMIC_RELEASE);
+    __atomic_add_fetch(&p->version, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&p->waiters, __ATOMIC_SEQ_CST)) wake_all(&p->version);
+}
+
+bool shared_is_wanted(void) {
+    if (!me) return false;
+    for (int i = 0; i < SHARED_REQUESTS; i++)
+        if (__atomic_load_n(&self->request[i], __ATOMIC_RELAXED)) return true;
+    return false;
+}
+
+void shared_serve(struct thread *t, uint8_t flags) {
+    uint64_t now = now_ns();
+    for (int i = 0; i < SHARED_REQUESTS; i++) {
+        uint64_t request = __atomic_load_n(&self->request[i], __ATOMIC_ACQUIRE);
+        if (!request) continue;
+        uint64_t index = REQUEST_INDEX(request), to = who_asked(request);
+        struct shared_page *p = &shared_tables()->pages[index];
+        uint64_t owner = owner_of(p, index);
+        if (owner == (me | OWNER_GIVEN)) continue; /* not here yet */
+        if (owner == me && to && now - p->since_ns < LEASE_NS) continue;
+        __atomic_store_n(&self->request[i], 0, __ATOMIC_RELEASE);
+        if (owner == me && to) give(t, index, to, flags);
+    }
+}
+
+void shared_claim(uint64_t object, uint64_t page, uint64_t n) {
+    enrol();
+    for (uint64_t i = page - page % SHARED_CHUNK_PAGES; i < page + n; i += SHARED_CHUNK_PAGES)
+        shared_index((struct shared_at){object, i}, me);
+}
+
+void shared_ended(void) {
+    if (me) __atomic_store_n(&self->ended, 1, __ATOMIC_RELEASE);
+}
+
+/* ---- the pager ---- */
+
+/* The kernel tells everybody when the pager is no more, however it ended. */
+static struct {
+    uint64_t next;
+    int64_t offset;
+    uint64_t pending;
+} robust;
+static uint64_t robust_entry;
+
+static void show_life(struct thread *t) {
+    robust_entry = (uint64_t)&robust;
+    robust.next = (uint64_t)&robust_entry;
+    robust.offset = (int64_t)((uint64_t)&self->life - (uint64_t)&robust_entry);
+    robust.pending = 0;
+    SYS(set_robust_list, &robust, sizeof robust);
+    __atomic_store_n(&self->life, (uint32_t)t->tid, __ATOMIC_RELEASE);
+}
+
+static void pager_main(struct thread *t) {
+    SYS(prctl, 29 /* PR_SET_TIMERSLACK */, 1, 0, 0, 0);
+    show_life(t);
+    __atomic_store_n(&pager_is_up, 1, __ATOMIC_RELEASE);
+    SYS(futex, &pager_is_up, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+    for (;;) {
+        uint32_t seen = __atomic_load_n(&self->bell, __ATOMIC_SEQ_CST);
+        if (!shared_is_wanted()) {
+            __atomic_store_n(&self->sleeps, 1, __ATOMIC_SEQ_CST);
+            if (!shared_is_wanted()) wait_on(&self->bell, seen, 1000000000);
+            __atomic_store_n(&self->sleeps, 0, __ATOMIC_SEQ_CST);
+            continue;
+        }
+        if (order_try(t)) {
+            shared_serve(t, EVF_AFTER);
+            order_drop(t);
+        } else {
+            order_interrupt();
+        }
+        if (shared_is_wanted()) wait_on(&self->bell, __atomic_load_n(&self->bell, __ATOMIC_SEQ_CST), LOOK_NS);
+    }
+}
+
+void shared_start_pager(struct thread *t) {
+    if (pager) return;
+    enrol();
+    struct thread *child = thread_new(t->process);
+    if (!child) die("no memory for the pager of shared memory");
+    child->number = ORDER_PAGER;
+    child->service = pager_main;
+    uint64_t flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+    uint64_t args[6] = {flags, child->tb->rt_sp}, all = ~0ull, mask;
+    SYS(rt_sigprocmask, 2 /* SIG_SETMASK */, &all, &mask, 8);
+    pager = child;
+    pager_is_up = 0;
+    order_add(child);
+    long ret = clone_thread(__NR_clone, args, child);
+    SYS(rt_sigprocmask, 2, &mask, 0, 8);
+    if (ret < 0) die("the pager of shared memory cannot be started (error %ld)", -ret);
+    while (!__atomic_load_n(&pager_is_up, __ATOMIC_ACQUIRE)) SYS(futex, &pager_is_up, FUTEX_WAIT_PRIVATE, 0, 0, 0, 0);
+}
+
+void shared_forget_pager(void) {
+    pager = NULL;
+    me = 0;
+}
+
+/* ---- files ---- */
+
+#define TMPFS_MAGIC_ 0x01021994
+
+static bool is_in_memory(int fd) {
+    uint64_t fs[16];
+    return SYS(fstatfs, fd, fs) == 0 && fs[0] == TMPFS_MAGIC_;
+}
+
+bool shared_tracks(int fd, const struct mapping *m) {
+    if ((m->prot & PROT_EXEC) || !shared_tables()) return false;
+    return (m->prot & PROT_WRITE) || fd < 0 || is_in_memory(fd) || shared_object_is_known(m->object);
+}

@@ -1,0 +1,176 @@
+#include "sphere/sys/shared_inputs.h"
+
+#include "inproc/arena.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+#include "sphere/shared.h"
+#include "sphere/sys/model.h"
+
+/* ---- copies ---- */
+
+struct bounce {
+    struct bounce *next;
+    bool in_use;
+    size_t size, used;
+    uint8_t *bytes;
+};
+
+static struct bounce *bounces; /* whoever has the turn */
+
+#define BOUNCE_LEAST (64ul << 10)
+#define BOUNCE_MOST (256ul << 20)
+
+static struct bounce *bounce_get(size_t needed) {
+    if (needed > BOUNCE_MOST) return NULL;
+    for (struct bounce *b = bounces; b; b = b->next)
+        if (!b->in_use && b->size >= needed) {
+            b->in_use = true;
+            b->used = 0;
+            return b;
+        }
+    struct bounce *b = arena_alloc(sizeof *b);
+    b->size = BOUNCE_LEAST;
+    while (b->size < needed) b->size *= 2;
+    b->bytes = arena_try_pages(b->size);
+    if (!b->bytes) return NULL;
+    b->in_use = true;
+    b->next = bounces;
+    return bounces = b;
+}
+
+static uint64_t copy_in(struct bounce *b, gaddr from, size_t len) {
+    uint8_t *to = b->bytes + b->used;
+    if (!guest_read(to, from, len)) return from; /* the kernel shall find out by itself */
+    b->used += (len + 63) & ~63ul;
+    return (uint64_t)to;
+}
+
+/* ---- calls that send data ---- */
+
+enum data_kind { NO_DATA, ONE_BUFFER, VECTOR, MESSAGE };
+
+static enum data_kind data_of(uint64_t nr) {
+    switch (nr) {
+    case __NR_write:
+    case __NR_pwrite64:
+    case __NR_sendto: return ONE_BUFFER;
+    case __NR_writev:
+    case __NR_pwritev:
+    case __NR_pwritev2: return VECTOR;
+    case __NR_sendmsg: return MESSAGE;
+    default: return NO_DATA;
+    }
+}
+
+static bool is_tracked(gaddr start, uint64_t len) {
+    struct mapping m;
+    for (gaddr at = start, end = start + MIN(len, BOUNCE_MOST); at < end; at = m.end) {
+        if (!aspace_find(at, &m)) return false;
+        if (m.tracked) return true;
+    }
+    return false;
+}
+
+static struct bounce *copy_vector(uint64_t *v, uint64_t n) {
+    struct iovec_raw piece;
+    uint64_t total = 0;
+    bool tracked = is_tracked(*v, n * sizeof piece);
+    if (n > IOV_MOST) return NULL;
+    for (uint64_t i = 0; i < n; i++) {
+        if (!guest_read(&piece, *v + i * sizeof piece, sizeof piece)) return NULL;
+        total += (MIN(piece.len, BOUNCE_MOST) + 63) & ~63ul;
+        tracked |= is_tracked(piece.base, piece.len);
+    }
+    struct bounce *b = tracked ? bounce_get(total + n * sizeof piece + 64) : NULL;
+    if (!b) return NULL;
+    struct iovec_raw *copy = (struct iovec_raw *)copy_in(b, *v, n * sizeof piece);
+    if ((uint64_t)copy == *v) return b;
+    for (uint64_t i = 0; i < n; i++) copy[i].base = copy_in(b, copy[i].base, copy[i].len);
+    *v = (uint64_t)copy;
+    return b;
+}
+
+static struct bounce *copy_message(uint64_t *p) {
+    static struct msghdr_raw heads[64]; /* one for each that may be under way */
+    static uint32_t next;
+    struct msghdr_raw *h = &heads[next++ % ARRAY_LEN(heads)];
+    if (!guest_read(h, *p, sizeof *h)) return NULL;
+    struct bounce *b = copy_vector(&h->iov, h->iov_len);
+    if (b) *p = (uint64_t)h;
+    return b;
+}
+
+static struct bounce *copy_data(uint64_t nr, uint64_t a[6]) {
+    struct bounce *b = NULL;
+    switch (data_of(nr)) {
+    case NO_DATA: break;
+    case ONE_BUFFER:
+        b = is_tracked(a[1], a[2]) ? bounce_get(a[2]) : NULL;
+        if (b) a[1] = copy_in(b, a[1], a[2]);
+        break;
+    case VECTOR: b = copy_vector(&a[1], a[2]); break;
+    case MESSAGE: b = copy_message(&a[1]); break;
+    }
+    return b;
+}
+
+/* ---- other arguments ---- */
+
+#define STRUCTURE 256 /* bytes that most arguments point to, at most; strings end before that, mostly */
+
+/* Visits what the arguments point to, as far as it can be told. */
+static void each_argument(uint64_t nr, const uint64_t a[6], bool far, void (*visit)(gaddr, size_t)) {
+    for (int i = 0; i < 6; i++) {
+        struct mapping m;
+        if (a[i] < 0x10000 || !aspace_find(a[i], &m) || !m.tracked) continue;
+        size_t len = far ? PAGE_SIZE : STRUCTURE;
+        if (i == 1 && data_of(nr) == ONE_BUFFER) len = a[2];
+        visit(a[i], MIN(len, m.end - a[i]));
+    }
+    struct iovec_raw piece;
+    if (data_of(nr) == VECTOR)
+        for (uint64_t i = 0; i < MIN(a[2], IOV_MOST) && guest_read(&piece, a[1] + i * sizeof piece, sizeof piece); i++)
+            visit(piece.base, piece.len);
+}
+
+static void hold_range(struct writes *w, gaddr start, size_t len) { shared_hold(start, len); }
+static void hold_anywhere(struct writes *w) {}
+
+static void hold(uint64_t nr, const uint64_t a[6], bool far, bool outputs) {
+    each_argument(nr, a, far, shared_hold);
+    struct writes w = {.range = hold_range, .anywhere = hold_anywhere};
+    if (outputs) model_writes(nr, a, &w);
+}
+
+/* Until one pass finds all of it ours: what comes later may cost what came before. */
+static void hold_all(uint64_t nr, const uint64_t a[6], bool far, bool outputs) {
+    uint64_t before;
+    do {
+        before = shared_acquired;
+        hold(nr, a, far, outputs);
+    } while (before != shared_acquired);
+}
+
+void shared_hold_written(uint64_t nr, const uint64_t a[6], long ret) {
+    struct writes w = {.range = hold_range, .anywhere = hold_anywhere, .is_done = true, .ret = ret};
+    uint64_t before;
+    do {
+        before = shared_acquired;
+        model_writes(nr, a, &w);
+    } while (before != shared_acquired);
+}
+
+void shared_inputs_begin(struct shared_inputs *in, uint64_t nr, uint64_t a[6], bool may_wait) {
+    memcpy(in->a, a, sizeof in->a);
+    in->bounce = may_wait ? copy_data(nr, a) : NULL;
+    hold_all(nr, a, false, !may_wait || nr == __NR_futex);
+}
+
+bool shared_inputs_end(struct shared_inputs *in, uint64_t nr, uint64_t a[6], long ret) {
+    if (in->bounce) in->bounce->in_use = false;
+    memcpy(a, in->a, sizeof in->a);
+    if (ret != -EFAULT) return false;
+    uint64_t before = shared_acquired;
+    hold_all(nr, a, true, true);
+    return before != shared_acquired;
+}

@@ -1,0 +1,21 @@
+/* What a call reads from memory that processes share. The kernel can only read pages that are ours, and they stay ours only as
+ * long as the turn does: what a call reads that may wait is copied first. */
+#ifndef REPRISE_SHARED_INPUTS_H
+#define REPRISE_SHARED_INPUTS_H
+
+#include "sphere/gate.h"
+
+struct shared_inputs {
+    uint64_t a[6]; /* as the program gave them */
+    struct bounce *bounce;
+};
+
+/* Before a call, with the turn. may_wait: others may have the turn while the call is under way. Changes arguments. */
+void shared_inputs_begin(struct shared_inputs *in, uint64_t nr, uint64_t a[6], bool may_wait);
+/* Restores them. True: the call failed because a page went away meanwhile, and has to be made again. */
+bool shared_inputs_end(struct shared_inputs *in, uint64_t nr, uint64_t a[6], long ret);
+
+/* All that the call has written, in the program's memory, is ours. */
+void shared_hold_written(uint64_t nr, const uint64_t a[6], long ret);
+
+#endif
