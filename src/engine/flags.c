@@ -2,6 +2,7 @@
 
 #include "engine/engine.h"
 #include "inproc/str.h"
+#include "inproc/sys.h"
 
 #define LOOK_AHEAD 12 /* instructions */
 
@@ -33,10 +34,23 @@ static size_t bytes_at(gaddr pc, const struct flags_scope *scope) {
     return 0;
 }
 
+/* For a signal handler: a file may have been cut off under its code, and one more fault would be the last. */
+static size_t read_carefully(uint8_t *to, gaddr pc, size_t n) {
+    struct {
+        uint64_t base, len;
+    } here = {(uint64_t)to, n}, there = {pc, n};
+    long self = SYS(getpid);
+    long got = SYS(process_vm_readv, self, &here, 1, &there, 1, 0);
+    return got < 0 ? 0 : (size_t)got;
+}
+
 static bool decode_at(struct insn *in, gaddr pc, const struct flags_scope *scope) {
     uint8_t bytes[INSN_MAX_LEN];
     size_t n = MIN(bytes_at(pc, scope), sizeof bytes);
-    memcpy(bytes, (const void *)pc, n);
+    if (scope)
+        memcpy(bytes, (const void *)pc, n);
+    else
+        n = read_carefully(bytes, pc, n);
     return n && decode_insn(in, bytes, n, pc);
 }
 

@@ -23,6 +23,8 @@ struct mode {
 
     /* A signal is about to be delivered; may change what a fault reports. */
     void (*signal)(struct thread *t, struct pending_signal *s, uint8_t flags);
+    /* One thread ends without a call of its own (seccomp). */
+    void (*thread_killed)(struct thread *t, int signo);
     /* The process dies of a signal. */
     void (*death)(struct thread *t, int signo);
     /* The program maps a file. */

@@ -101,16 +101,67 @@ static void say_refused(uint64_t nr, uint64_t request) {
         say("%s (%lu) cannot be recorded: refused", name, nr);
 }
 
+/* Our channel and socket are open files; the program shall not find them. (Its own file is an O_PATH descriptor.) */
+static bool takes_descriptor(uint64_t nr) {
+    switch (nr) {
+    case __NR_read:
+    case __NR_write:
+    case __NR_lseek:
+    case __NR_ioctl:
+    case __NR_pread64:
+    case __NR_pwrite64:
+    case __NR_readv:
+    case __NR_writev:
+    case __NR_preadv:
+    case __NR_pwritev:
+    case __NR_preadv2:
+    case __NR_pwritev2:
+    case __NR_sendfile:
+    case __NR_connect:
+    case __NR_accept:
+    case __NR_accept4:
+    case __NR_sendto:
+    case __NR_recvfrom:
+    case __NR_sendmsg:
+    case __NR_recvmsg:
+    case __NR_sendmmsg:
+    case __NR_recvmmsg:
+    case __NR_shutdown:
+    case __NR_getsockname:
+    case __NR_getpeername:
+    case __NR_setsockopt:
+    case __NR_getsockopt:
+    case __NR_flock:
+    case __NR_fsync:
+    case __NR_fdatasync:
+    case __NR_ftruncate:
+    case __NR_fchmod:
+    case __NR_fchown:
+    case __NR_fallocate:
+    case __NR_fadvise64:
+    case __NR_readahead:
+    case __NR_splice:
+    case __NR_tee:
+    case __NR_copy_file_range: return true;
+    default: return false;
+    }
+}
+
+/* Calls that are many in one: an unknown command is an argument that is not valid. */
+static bool has_commands(uint64_t nr) { return nr == __NR_prctl || nr == __NR_fcntl || nr == __NR_keyctl; }
+
 /* 0: may be issued. */
 static long refusal(uint64_t nr, const uint64_t a[6]) {
     if (nr == __NR_rseq || nr == __NR_restart_syscall) return nr == __NR_rseq ? -ENOSYS : -EINTR;
+    if (unlikely(fd_is_own(a[0])) && takes_descriptor(nr)) return -EBADF;
+    if (nr == __NR_epoll_ctl && fd_is_own(a[2])) return -EBADF;
     if (nr >= MODEL_CALLS || model_rows[nr].does == DOES_REFUSE || model_rows[nr].does == DOES_UNKNOWN) {
         if (nr >= MODEL_CALLS || model_rows[nr].does == DOES_UNKNOWN) say_refused(nr, 0);
         return -ENOSYS;
     }
     if (writes_anywhere(nr, a)) {
         say_refused(nr, nr == __NR_ioctl ? a[1] : 0);
-        return nr == __NR_ioctl ? -ENOTTY : nr == __NR_ptrace ? -EPERM : -ENOSYS;
+        return nr == __NR_ioctl ? -ENOTTY : nr == __NR_ptrace ? -EPERM : has_commands(nr) ? -EINVAL : -ENOSYS;
     }
     return 0;
 }
@@ -172,7 +223,7 @@ static long issue_sharing(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
     struct thread *t = tb->thread;
     struct scratch s;
     bool redirected = scratch_begin(&s, tb, nr, a);
-    if (unlikely(shared_active) && shared_is_wanted()) shared_serve(t, EVF_AFTER);
+    if (unlikely(shared_active) && shared_is_wanted()) shared_serve(t, EVF_AT_GATE);
     t->turn_lent = true;
     order_enter_call(t, most_likely_waits(nr, a));
     long ret = issue(tb, nr, a);
@@ -396,6 +447,15 @@ static void end_of_process(struct thread *t, int status) {
     shared_ended();
 }
 
+/* A process whose memory is another's ends: only its R-thread is gone. */
+static void end_of_sharer(struct thread *t, int status) {
+    log_exit(t, EV_EXIT, status);
+    thread_clear_words(t);
+    stream_commit();
+    if (!t->vforked) order_remove(t);
+    order_drop(t);
+}
+
 static void exit_call(struct tblock *tb, int status) {
     struct thread *t = tb->thread;
     if (!t->vforked && order_is_last()) {
@@ -410,12 +470,12 @@ static void exit_call(struct tblock *tb, int status) {
     thread_exit(t, status);
 }
 
+static void thread_killed(struct thread *t, int signo) { exit_call(t->tb, signo); }
+
 static void exit_group_call(struct tblock *tb, int status) {
     struct thread *t = tb->thread;
-    if (t->process->shares_memory) { /* a vfork child: only it ends */
-        log_exit(t, EV_EXIT, status);
-        stream_commit();
-        order_drop(t);
+    if (t->process->shares_memory) {
+        end_of_sharer(t, status);
     } else {
         end_of_process(t, (status & 0xff) << 8);
     }
@@ -423,13 +483,10 @@ static void exit_group_call(struct tblock *tb, int status) {
 }
 
 static void death(struct thread *t, int signo) {
-    if (t->process->shares_memory) {
-        log_exit(t, EV_EXIT, signo);
-        stream_commit();
-        order_drop(t);
-        return;
-    }
-    end_of_process(t, signo);
+    if (t->process->shares_memory)
+        end_of_sharer(t, signo);
+    else
+        end_of_process(t, signo);
 }
 
 /* ---- exec ---- */
@@ -467,7 +524,7 @@ static void on_syscall(struct tblock *tb) {
         return;
     }
     tb->pending = 0;
-    if (unlikely(shared_active) && shared_is_wanted()) shared_serve(t, EVF_AFTER);
+    if (unlikely(shared_active) && shared_is_wanted()) shared_serve(t, EVF_AT_GATE);
     if (unlikely(t->seccomp.mode)) {
         long verdict = seccomp_apply(tb, nr, a);
         if (verdict == SECCOMP_DELIVERED) return;
@@ -626,6 +683,7 @@ const struct mode mode_record = {
     .tick_budget = on_tick_budget,
     .insn = on_insn,
     .signal = on_signal,
+    .thread_killed = thread_killed,
     .death = death,
     .keep_file = objects_keep,
     .acquire = shared_acquire,

@@ -9,6 +9,7 @@
 
 #include "engine/cache.h"
 #include "engine/kept.h"
+#include "inproc/arena.h"
 #include "inproc/fmt.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
@@ -30,9 +31,6 @@
 #include "sphere/thread_end.h"
 
 #define FOREVER (1ull << 62)
-#ifndef PR_SET_MDWE
-#define PR_SET_MDWE 65
-#endif
 
 static void arm(struct thread *t);
 static void set_budget(struct thread *t);
@@ -116,12 +114,18 @@ static const struct event *next_of(struct thread *t) {
     }
 }
 
-/* The same, but for pages that t acquires on its way there. */
+/* The same, but for pages that t acquires or hands over on its way there. */
 static const struct event *next_mine(struct thread *t) {
     for (;;) {
         const struct event *e = next_of(t);
-        if (e->kind != EV_ACQUIRE) return e;
-        acquire_next(t, e);
+        if (e->kind == EV_ACQUIRE) {
+            acquire_next(t, e);
+        } else if (e->kind == EV_RELEASE && (e->flags & EVF_AT_GATE)) {
+            release(e);
+            stream_take();
+        } else {
+            return e;
+        }
     }
 }
 
@@ -318,8 +322,9 @@ static void on_signal(struct thread *t, struct pending_signal *s, uint8_t flags)
 
 static void on_death(struct thread *t, int signo) {
     const struct event *e = next_mine(t);
-    if (e->kind == EV_EXIT) { /* a vfork child */
+    if (e->kind == EV_EXIT) { /* a process that shares our memory */
         stream_take();
+        thread_clear_words(t);
         leave_to_others(t);
     }
     verify(t, e, EV_END, "death by a signal");
@@ -451,7 +456,9 @@ static long mremap_again(const uint64_t a[6], long ret) {
 
 static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
     struct thread *t = tb->thread;
-    if (sys_failed(ret)) return;
+    if (unlikely(code_watch_protected)) model_before_kernel_write(nr, a);
+    bool is_kept_by_us = nr == __NR_set_tid_address || nr == __NR_set_robust_list;
+    if (sys_failed(ret) || (model_does(nr, a) == DOES_EMULATE && !is_kept_by_us)) return;
     switch (nr) {
     case __NR_mmap: mmap_again(t, a, ret); break;
     case __NR_shmat: shmat_again(t, a, ret); break;
@@ -462,9 +469,6 @@ static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
     case __NR_shmdt: check_result(t, nr, ret, aspace_munmap(a[0], aspace_length(a[0]))); break;
     case __NR_set_tid_address: thread_set_tid_address(t, a[0]); break;
     case __NR_set_robust_list: thread_set_robust_list(t, a[0], a[1]); break;
-    case __NR_prctl:
-        if (a[0] == PR_SET_SECCOMP || a[0] == PR_SET_MDWE) check_result(t, nr, ret, sys_prctl(tb, a));
-        break;
     case __NR_madvise:
         if (a[2] == MADV_FREE) a[2] = MADV_DONTNEED;
         check_result(t, nr, ret, sys_madvise(tb, a));
@@ -475,6 +479,7 @@ static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
     case __NR_rt_sigaction:
     case __NR_rt_sigprocmask:
     case __NR_sigaltstack:
+    case __NR_prctl:
     case __NR_arch_prctl:
     case __NR_seccomp:
     case __NR_remap_file_pages: check_result(t, nr, ret, model_special[nr](tb, a)); break;
@@ -570,11 +575,14 @@ static void clone_call(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next
     arm(t);
 }
 
+static void end_process(struct thread *t, int status) __attribute__((noreturn));
 static void end_process(struct thread *t, int status) {
     kept_save();
     leave(RING_ENDED_PROCESS, status, 0);
+    __builtin_unreachable();
 }
 
+static void exit_call(struct thread *t) __attribute__((noreturn));
 static void exit_call(struct thread *t) {
     const struct event *e = next_mine(t);
     int status = ((const struct ev_exit *)(e + 1))->status;
@@ -584,9 +592,11 @@ static void exit_call(struct thread *t) {
     }
     verify(t, e, EV_EXIT, "exit");
     stream_take();
-    if (!t->process->shares_memory) thread_clear_words(t);
+    thread_clear_words(t);
     leave_to_others(t);
 }
+
+static void thread_killed(struct thread *t, int signo) { exit_call(t); }
 
 /* ---- processes ---- */
 
@@ -605,17 +615,19 @@ static void forked_child(struct thread *t, uint64_t stream) {
     stream_take();
 }
 
-static void do_fork(struct thread *t, const struct event *e) {
+/* True: this is the child. */
+static bool do_fork(struct thread *t, const struct event *e) {
     verify(t, e, EV_FORK, "fork");
     uint64_t stream = ((const struct ev_child *)(e + 1))->stream;
     const struct event *then = stream_peek_second();
     bool failed = then && then->kind == EV_SYSCALL && ((const struct ev_syscall *)(then + 1))->ret < 0;
     stream_take();
     shared_before_fork(NULL);
-    if (failed || stream == UINT64_MAX) return;
+    if (failed || stream == UINT64_MAX) return false;
     long pid = SYS(fork);
     if (pid < 0) die("cannot fork to replay a process (error %ld)", -pid);
     if (pid == 0) forked_child(t, stream);
+    return pid == 0;
 }
 
 static void fork_call(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {
@@ -623,21 +635,30 @@ static void fork_call(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next,
     struct clone_request r = read_clone(nr, a);
     const struct event *e = next_mine(t);
     if (e->kind == EV_FORK) {
-        do_fork(t, e);
+        if (do_fork(t, e) && r.stack) tb->gpr[RSP] = r.stack;
         e = next_mine(t);
     }
     struct ev_syscall s = take_call(t, e, nr, a);
     take_outs(t, s.outs);
     finish(tb, next, flags, s.ret);
-    if (s.ret == 0 && r.stack) tb->gpr[RSP] = r.stack;
     arm(t);
 }
 
-static void exec_runtime(uint64_t stream) __attribute__((noreturn));
-static void exec_runtime(uint64_t stream) {
+/* Filters of the program live through execve. */
+static void exec_runtime(struct thread *t, uint64_t stream) __attribute__((noreturn));
+static void exec_runtime(struct thread *t, uint64_t stream) {
     char options[sizeof the_runtime.options + 64];
     fmt_into(options, sizeof options, "%s,rtfd=%d,stream=%lu", the_runtime.options, fd_own(), stream);
-    const char *argv[] = {"reprise-rt", "--start", options, "replay", "--", "replay", NULL};
+    const struct seccomp *s = &t->seccomp;
+    const char **argv = arena_pages(((size_t)s->count + 8) * sizeof *argv), **v = argv;
+    *v++ = "reprise-rt", *v++ = "--start", *v++ = options, *v++ = "replay";
+    for (int i = 0; i < s->count; i++) {
+        const struct seccomp_filter *f = seccomp_nth(s, i);
+        char *text = arena_pages(seccomp_text_size(f));
+        seccomp_to_text(f, text);
+        *v++ = text;
+    }
+    *v++ = "--", *v++ = "replay";
     const char *envp[] = {NULL};
     long ret = SYS(execveat, fd_own(), "", argv, envp, AT_EMPTY_PATH);
     die("cannot start the runtime for the next program (error %ld)", -ret);
@@ -649,9 +670,9 @@ static void exec_again(struct thread *t, uint64_t stream) {
         note_end();
         stream_done(stream == UINT64_MAX ? RING_ENDED_CUT : RING_ENDED_EXEC, 0);
         if (stream == UINT64_MAX) SYS(exit_group, 0);
-        exec_runtime(stream);
+        exec_runtime(t, stream);
     }
-    if (stream != UINT64_MAX && SYS(fork) == 0) exec_runtime(stream);
+    if (stream != UINT64_MAX && SYS(fork) == 0) exec_runtime(t, stream);
     leave_to_others(t);
 }
 
@@ -804,6 +825,7 @@ const struct mode mode_replay = {
     .tick_budget = on_tick_budget,
     .insn = on_insn,
     .signal = on_signal,
+    .thread_killed = thread_killed,
     .death = on_death,
     .acquire = acquire,
 };

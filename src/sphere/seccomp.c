@@ -11,6 +11,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/gate.h"
+#include "sphere/mode.h"
 #include "sphere/signals.h"
 
 #define SIGSYS_ 31
@@ -178,7 +179,10 @@ static bool is_alone(const struct thread *self) {
 }
 
 static void kill_by(struct tblock *t, const struct seccomp_data *data, uint32_t ret, bool whole_process) {
-    if (!whole_process && !is_alone(t->thread)) thread_exit(t->thread, SIGSYS_);
+    if (!whole_process && !is_alone(t->thread)) {
+        if (the_mode->thread_killed) the_mode->thread_killed(t->thread, SIGSYS_);
+        thread_exit(t->thread, SIGSYS_);
+    }
     struct siginfo_raw info;
     sigsys(&info, data, ret);
     signals_die(t->thread, &info);

@@ -366,7 +366,11 @@ void signals_safepoint(struct tblock *tb) {
 }
 
 void signals_deliver_deferred(struct thread *t, uint8_t flags) {
-    if (t->n_pending) deliver_pending(t, false, flags);
+    /* with the mask in force again, the kernel may hand over the next one: its frame goes on top, as natively */
+    do {
+        deliver_pending(t, false, flags);
+        flags = EVF_AFTER;
+    } while (has_deferred(t));
     t->tb->pending = 0;
 }
 

@@ -433,6 +433,8 @@ static void start_here(void *sp) {
     t->sigmask = o.has_mask ? o.mask : mask;
     signals_start(p, t->sigmask);
 
+    for (char **f = o.filters; f < o.argv - 1; f++)
+        if (!seccomp_from_text(&t->seccomp, *f)) die("a seccomp filter was lost in execve");
     if (the_mode->insn) special_recorded = the_mode->insn;
     if (the_mode != &mode_run) channel_attach(rt_fd + 1);
     if (the_mode == &mode_replay) replay_start(t, o.stream.number);
@@ -452,8 +454,6 @@ static void start_here(void *sp) {
     else
         SYS(close, o.exec_fd);
     show_as_program(&l.r);
-    for (char **f = o.filters; f < o.argv - 1; f++)
-        if (!seccomp_from_text(&t->seccomp, *f)) die("a seccomp filter was lost in execve");
     t->tb->pc = l.r.entry;
     t->tb->gpr[RSP] = l.r.sp;
     t->tb->rflags = 0x202;

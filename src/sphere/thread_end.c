@@ -5,6 +5,7 @@
 #include "inproc/sys.h"
 #include "sphere/code_watch.h"
 #include "sphere/gate.h"
+#include "sphere/mode.h"
 
 #define ROBUST_MOST 2048 /* the kernel's ROBUST_LIST_LIMIT */
 
@@ -22,12 +23,15 @@ long thread_set_tid_address(struct thread *t, gaddr word) {
 long thread_set_robust_list(struct thread *t, gaddr head, uint64_t len) {
     if (len != sizeof(struct robust_head)) return -EINVAL;
     t->robust_head = head;
+    if (the_mode->kernel_signals) SYS(set_robust_list, head, len); /* for a process that is killed */
     return 0;
 }
 
 long thread_get_robust_list(struct thread *t, const uint64_t a[6]) {
     uint64_t len = sizeof(struct robust_head);
     if (a[0] && (int)a[0] != t->tid) return -EPERM;
+    code_watch_before_kernel_write(a[1], 8);
+    code_watch_before_kernel_write(a[2], 8);
     return guest_write(a[2], &len, 8) && guest_write(a[1], &t->robust_head, 8) ? 0 : -EFAULT;
 }
 
@@ -55,6 +59,7 @@ static void robust_list(struct thread *t) {
 }
 
 void thread_clear_words(struct thread *t) {
+    if (the_mode->kernel_signals) SYS(set_robust_list, 0, sizeof(struct robust_head));
     robust_list(t);
     if (!t->clear_tid) return;
     uint32_t zero = 0;

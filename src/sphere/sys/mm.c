@@ -10,6 +10,7 @@
 
 long sys_mmap(struct tblock *t, uint64_t a[6]) {
     if (a[5] & ~PAGE_MASK) return -EINVAL;
+    if (!(a[3] & MAP_ANONYMOUS) && fd_is_own(a[4])) return -EBADF;
     if (mdwe_refuses((int)a[2], true)) return -EACCES;
     code_files_mapped((int)a[4], (int)a[2], (int)a[3]);
     return aspace_mmap(a[0], a[1], (int)a[2], (int)a[3], (int)a[4], a[5]);
