@@ -1,0 +1,80 @@
+/* What packets mean: one debugger that is connected to one target. */
+#ifndef REPRISE_RSP_PACKETS_H
+#define REPRISE_RSP_PACKETS_H
+
+#include <signal.h>
+
+#include "rsp/breaks.h"
+#include "rsp/description.h"
+#include "rsp/files.h"
+#include "rsp/gdb_signal.h"
+#include "rsp/position.h"
+#include "rsp/target.h"
+#include "rsp/text.h"
+#include "rsp/wire.h"
+
+#define CHECKPOINTS_MAX 1000
+
+struct checkpoint {
+    bool used;
+    struct position at;
+};
+
+struct gdb {
+    struct target *target;
+    struct wire *wire; /* NULL: nobody reads what is said beside replies */
+    /* Called before and after the target runs: somebody then looks for Ctrl-C. May be NULL. */
+    void (*watch)(struct gdb *, bool runs);
+    void *watch_arg;
+    volatile sig_atomic_t interrupted;
+
+    struct out reply;
+    bool silent;   /* the packet has no reply */
+    bool attached; /* false: after vKill or D; everything that needs a process fails */
+    bool killed;
+    bool ended; /* k: nothing comes any more */
+
+    bool multiprocess, swbreak, hwbreak, exec_events; /* gdb's features */
+    bool exits_end;                                   /* `monitor exits end`: W and X instead of the end of history */
+    int general_thread, continue_thread;              /* H packets; 0: any */
+    uint64_t pass[(GDB_SIGNALS + 63) / 64];           /* signals that gdb need not know of */
+
+    struct description description;
+    struct breaks breaks;
+    struct files files;
+    struct stop last;
+    enum goal goal; /* where the next resumption leads */
+    struct position goal_at;
+    struct checkpoint checkpoints[CHECKPOINTS_MAX];
+    char object_name[64]; /* qXfer: the object at hand */
+    struct out object;
+};
+
+/* `at`: how the target came to where it stands. */
+void gdb_open(struct gdb *, struct target *, struct wire *, struct stop at);
+void gdb_close(struct gdb *);
+/* One packet, terminated. The reply is in g->reply unless g->silent. */
+void gdb_packet(struct gdb *, const char *packet, size_t n);
+
+/* Tells the user something while the program runs or before a stop is reported. */
+void gdb_say(struct gdb *, const char *text);
+
+/* ---- resume.c ---- */
+void resume_vcont(struct gdb *, struct in *);
+void resume_simple(struct gdb *, bool backward, bool step);
+enum report {
+    REPORT_STOP,  /* the program ran and stopped */
+    REPORT_PLACE, /* a place that was sought */
+    REPORT_AGAIN, /* gdb asks where things stand */
+};
+void stop_reply(struct gdb *, struct stop, enum report);
+void put_thread_id(struct gdb *, struct out *, int tid);
+/* False: not a thread id. *tid 0: any, -1: all. */
+bool parse_thread_id(struct gdb *, struct in *, int *tid);
+int thread_or_current(struct gdb *, int tid);
+
+/* ---- monitor.c ---- */
+/* Text for the user into `out`. False: it did not work. */
+bool monitor_command(struct gdb *, const char *text, struct out *out);
+
+#endif

@@ -1,0 +1,283 @@
+/* Letting the target run, and saying why it stopped. */
+#include <stdio.h>
+#include <string.h>
+
+#include "rsp/packets.h"
+
+#define SEARCH_STEPS 10000 /* backwards, for an instruction of a thread that is not the current one */
+
+/* ---- threads ---- */
+
+void put_thread_id(struct gdb *g, struct out *o, int tid) {
+    if (g->multiprocess) out_format(o, "p%x.", (unsigned)g->target->ops->pid(g->target));
+    out_format(o, "%x", (unsigned)tid);
+}
+
+static bool parse_one_id(struct in *in, int *id) {
+    uint64_t v;
+    if (in_word(in, "-1")) {
+        *id = -1;
+        return true;
+    }
+    if (!in_hex(in, &v) || v > 0x7fffffff) return false;
+    *id = (int)v;
+    return true;
+}
+
+bool parse_thread_id(struct gdb *g, struct in *in, int *tid) {
+    int pid;
+    if (!in_char(in, 'p')) return parse_one_id(in, tid);
+    if (!parse_one_id(in, &pid)) return false;
+    *tid = -1;
+    if (in_char(in, '.') && !parse_one_id(in, tid)) return false;
+    return pid <= 0 || pid == g->target->ops->pid(g->target);
+}
+
+int thread_or_current(struct gdb *g, int tid) { return tid > 0 ? tid : g->target->ops->current_thread(g->target); }
+
+/* ---- conditions of breakpoints ---- */
+
+struct world {
+    struct gdb *gdb;
+    struct registers registers;
+};
+
+static bool world_read(void *arg, uint64_t addr, void *to, size_t n) {
+    struct target *t = ((struct world *)arg)->gdb->target;
+    return t->ops->read_memory(t, addr, to, n) == n;
+}
+
+static bool world_reg(void *arg, unsigned n, uint64_t *value) {
+    struct world *w = arg;
+    uint8_t bytes[REG_MAX];
+    if (reg_size(&w->gdb->description, n) > 8 || !reg_get(&w->gdb->description, &w->registers, n, bytes)) return false;
+    memcpy(value, bytes, sizeof *value);
+    return true;
+}
+
+static bool is_wanted(struct gdb *g, int tid) {
+    struct world w = {.gdb = g};
+    if (!g->breaks.n_conditional) return true;
+    if (!g->target->ops->read_registers(g->target, tid, &w.registers)) return true;
+    return breaks_hold(&g->breaks, w.registers.rip, &(struct agent_world){&w, world_read, world_reg});
+}
+
+/* ---- running ---- */
+
+struct order {
+    bool backward, step;
+    int thread;                /* that steps; 0: the current one */
+    uint64_t range, range_end; /* step on inside; range == range_end: once */
+};
+
+static bool passes(const struct gdb *g, int signo) {
+    int n = gdb_signal(signo);
+    return g->pass[n / 64] >> n % 64 & 1;
+}
+
+static uint64_t pc_of(struct gdb *g, int tid) {
+    static struct registers r;
+    return g->target->ops->read_registers(g->target, tid, &r) ? r.rip : 0;
+}
+
+static struct stop interrupted_stop(struct gdb *g) {
+    return (struct stop){.reason = STOP_INTERRUPTED, .thread = g->target->ops->current_thread(g->target)};
+}
+
+/* Runs until something that gdb wants to know. */
+static struct stop run(struct gdb *g, bool backward, bool step) {
+    struct target *t = g->target;
+    while (!g->interrupted) {
+        struct position before = t->ops->where(t);
+        struct stop s = t->ops->run(t, backward, step);
+        bool skip = s.reason == STOP_SIGNAL && passes(g, s.signo);
+        if (s.reason == STOP_BREAKPOINT && !is_wanted(g, s.thread)) {
+            if (step) {
+                s.reason = STOP_STEP;
+                return s;
+            }
+            skip = true;
+        }
+        if (!skip) return s;
+        if (position_compare(before, t->ops->where(t)) != 0) continue;
+        s = t->ops->run(t, backward, true); /* it did not move: away from here */
+        if (s.reason != STOP_STEP && s.reason != STOP_BREAKPOINT && !(s.reason == STOP_SIGNAL && passes(g, s.signo)))
+            return s;
+        if (step || (s.reason == STOP_BREAKPOINT && is_wanted(g, s.thread))) return s;
+    }
+    return interrupted_stop(g);
+}
+
+/* Lets the others run until it is `tid`'s turn. False: something else happened, *s. */
+static bool reach_turn(struct gdb *g, int tid, struct stop *s) {
+    struct target *t = g->target;
+    uint64_t pc = pc_of(g, tid);
+    bool set = t->ops->current_thread(t) != tid && breaks_at(&g->breaks, pc) < 0;
+    if (set && !t->ops->set_break(t, BREAK_EXEC, pc, 1)) return true;
+    bool there = true;
+    while (there && t->ops->current_thread(t) != tid) {
+        *s = run(g, false, false);
+        there = s->reason == STOP_BREAKPOINT && (s->thread == tid || breaks_at(&g->breaks, pc_of(g, s->thread)) < 0);
+    }
+    if (set) t->ops->clear_break(t, BREAK_EXEC, pc, 1);
+    return there;
+}
+
+static struct stop step_thread(struct gdb *g, const struct order *o) {
+    struct target *t = g->target;
+    struct stop s;
+    if (o->thread > 0 && !o->backward && !reach_turn(g, o->thread, &s)) return s;
+    for (int steps = 0;; steps++) {
+        s = run(g, o->backward, true);
+        bool others = o->backward && o->thread > 0 && s.thread != o->thread && steps < SEARCH_STEPS;
+        if (s.reason != STOP_STEP) return s;
+        if (others) continue;
+        if (o->range == o->range_end || s.thread != thread_or_current(g, o->thread)) return s;
+        uint64_t pc = pc_of(g, s.thread);
+        if (pc < o->range || pc >= o->range_end || breaks_at(&g->breaks, pc) >= 0) return s;
+        if (t->ops->current_thread(t) != s.thread && !reach_turn(g, s.thread, &s)) return s;
+    }
+}
+
+static void resume(struct gdb *g, const struct order *o) {
+    struct stop s;
+    g->interrupted = 0;
+    if (g->watch) g->watch(g, true);
+    if (g->goal != GOAL_NONE)
+        s = goal_reach(g->target, g->goal, g->goal_at);
+    else
+        s = o->step ? step_thread(g, o) : run(g, o->backward, false);
+    if (g->watch) g->watch(g, false);
+    enum report report = g->goal != GOAL_NONE ? REPORT_PLACE : REPORT_STOP;
+    g->goal = GOAL_NONE;
+    g->last = s;
+    stop_reply(g, s, report);
+}
+
+void resume_simple(struct gdb *g, bool backward, bool step) {
+    int thread = g->continue_thread > 0 ? g->continue_thread : 0;
+    resume(g, &(struct order){.backward = backward, .step = step, .thread = thread});
+}
+
+/* ;ACTION[:THREAD]... : a thread does the first action that names it or all. One runs at a time in any case, so what counts is
+ * whether somebody steps. The signals that gdb would deliver are the recording's matter. */
+void resume_vcont(struct gdb *g, struct in *in) {
+    struct order o = {0};
+    bool any = false;
+    while (in_char(in, ';')) {
+        struct in action = in_until(in, ';');
+        uint64_t signo, from = 0, to = 0;
+        int tid = -1;
+        bool step = in_char(&action, 's'), ranged = !step && in_char(&action, 'r');
+        if (!step && !ranged && in_char(&action, 'S')) {
+            step = true;
+            if (!in_hex(&action, &signo)) goto bad;
+        } else if (ranged && !(in_hex(&action, &from) && in_char(&action, ',') && in_hex(&action, &to))) {
+            goto bad;
+        } else if (!step && !ranged && !in_char(&action, 'c') && !(in_char(&action, 'C') && in_hex(&action, &signo))) {
+            goto bad;
+        }
+        if (in_char(&action, ':') && !parse_thread_id(g, &action, &tid)) goto bad;
+        if (!in_is_empty(&action)) goto bad;
+        any = true;
+        if ((step || ranged) && !o.step) {
+            o = (struct order){.step = true, .thread = tid > 0 ? tid : 0};
+            if (ranged && from < to) o.range = from, o.range_end = to;
+        }
+    }
+    if (any && in_is_empty(in)) {
+        resume(g, &o);
+        return;
+    }
+bad:
+    out_str(&g->reply, "E01");
+}
+
+/* ---- stop replies ---- */
+
+static void put_reg(struct gdb *g, const struct registers *r, unsigned n) {
+    uint8_t value[REG_MAX];
+    if (!reg_get(&g->description, r, n, value)) return;
+    out_format(&g->reply, "%02x:", n);
+    out_hex(&g->reply, value, reg_size(&g->description, n));
+    out_str(&g->reply, ";");
+}
+
+static void put_watch(struct gdb *g, uint64_t addr) {
+    static const char *const names[] = {"watch", "rwatch", "awatch"};
+    uint64_t inside;
+    unsigned type = breaks_watched(&g->breaks, addr, &inside);
+    if (type) out_format(&g->reply, "%s:%lx;", names[type - 2], inside);
+}
+
+static void put_exec(struct gdb *g) {
+    char path[4096];
+    if (!g->exec_events || !g->target->ops->exe_path(g->target, path, sizeof path)) return;
+    out_str(&g->reply, "exec:");
+    out_hex(&g->reply, path, strnlen(path, sizeof path));
+    out_str(&g->reply, ";");
+}
+
+static void put_break(struct gdb *g, int tid) {
+    int type = breaks_at(&g->breaks, pc_of(g, tid));
+    if (type == 0 && g->swbreak) out_str(&g->reply, "swbreak:;");
+    if (type == 1 && g->hwbreak) out_str(&g->reply, "hwbreak:;");
+}
+
+/* What cannot be said in a stop reply. */
+static void say_how(struct gdb *g, const struct stop *s) {
+    char text[sizeof s->text + 128];
+    text[0] = '\0';
+    if (s->reason == STOP_FAILED)
+        snprintf(text, sizeof text, "reprise: the replay failed: %.*s\n", (int)sizeof s->text - 1, s->text);
+    else if (s->reason == STOP_EXITED)
+        snprintf(text, sizeof text, "[The process exits here with status %d]\n", s->status);
+    else if (s->reason == STOP_KILLED)
+        snprintf(text, sizeof text, "[The process is killed here by signal %d]\n", s->signo);
+    if (text[0]) gdb_say(g, text);
+}
+
+/* A place that was sought is no event: how the program would end there does not matter to gdb. */
+static struct stop as_place(struct stop s) {
+    if (s.reason == STOP_KILLED) s.reason = STOP_SIGNAL;
+    if (s.reason == STOP_BEGIN || s.reason == STOP_END || s.reason == STOP_EXITED || s.reason == STOP_BREAKPOINT)
+        s.reason = STOP_STEP;
+    return s;
+}
+
+void stop_reply(struct gdb *g, struct stop s, enum report report) {
+    static struct registers r;
+    struct out *o = &g->reply;
+    int signo = report == REPORT_PLACE ? GDB_SIGNAL_NONE : GDB_SIGNAL_TRAP;
+    if (report != REPORT_AGAIN) say_how(g, &s);
+    if (report != REPORT_STOP) s = as_place(s);
+    if (g->exits_end && (s.reason == STOP_EXITED || s.reason == STOP_KILLED)) {
+        out_format(o, "%c%02x", s.reason == STOP_EXITED ? 'W' : 'X',
+                   s.reason == STOP_EXITED ? (unsigned)s.status & 255 : (unsigned)gdb_signal(s.signo));
+        if (g->multiprocess) out_format(o, ";process:%x", (unsigned)g->target->ops->pid(g->target));
+        g->attached = false;
+        return;
+    }
+    if (s.thread <= 0) s.thread = g->target->ops->current_thread(g->target);
+    if (s.reason == STOP_SIGNAL) signo = gdb_signal(s.signo);
+    if (s.reason == STOP_INTERRUPTED) signo = GDB_SIGNAL_INT;
+    out_format(o, "T%02x", (unsigned)signo);
+    if (g->target->ops->read_registers(g->target, s.thread, &r)) {
+        put_reg(g, &r, GDB_RBP);
+        put_reg(g, &r, GDB_RSP);
+        put_reg(g, &r, GDB_RIP);
+    }
+    out_str(o, "thread:");
+    put_thread_id(g, o, s.thread);
+    out_str(o, ";");
+    switch (s.reason) {
+    case STOP_BREAKPOINT: put_break(g, s.thread); break;
+    case STOP_WATCHPOINT: put_watch(g, s.addr); break;
+    case STOP_EXEC: put_exec(g); break;
+    case STOP_BEGIN: out_str(o, "replaylog:begin;"); break;
+    case STOP_END:
+    case STOP_EXITED:
+    case STOP_KILLED: out_str(o, "replaylog:end;"); break;
+    default: break;
+    }
+}

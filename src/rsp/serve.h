@@ -1,0 +1,15 @@
+/* One connection of a debugger, from its first packet to its last. */
+#ifndef REPRISE_RSP_SERVE_H
+#define REPRISE_RSP_SERVE_H
+
+#include "rsp/target.h"
+
+enum served {
+    SERVED_LEFT,   /* it detached or went away: another one may come */
+    SERVED_KILLED, /* it wants the program gone */
+};
+
+/* *at: how the target came to where it stands; afterwards where it was left. `fd` stays open. */
+enum served serve(int fd, struct target *, struct stop *at);
+
+#endif
