@@ -71,6 +71,7 @@ struct block {
     uint16_t n_insns, n_exits;
     bool dead;
     bool rcx_live;               /* at entry */
+    bool flags_dead;             /* at entry, so that a tick may be counted with them */
     bool pushes_first;           /* the first instruction overwrites the stack slot below the return address */
     bool is_kept;                /* lives in the kept region of its pc */
     uint8_t *entry[ENTRY_KINDS]; /* NULL: not made yet; entry[ENTRY_PLAIN] == host */
@@ -87,7 +88,7 @@ struct region {
     struct kept_head kept;
     uint8_t *base, *end;
     uint8_t *code_next, *meta_next;
-    uint8_t *tramp_exit, *tramp_ret_fail, *tramp_jmp_fail, *tramp_call_fail;
+    uint8_t *tramp_exit, *tramp_ret_fail, *tramp_jmp_fail, *tramp_call_fail, *tramp_tick;
     struct block *blocks; /* newest first, so from high to low host addresses */
     uint32_t n_blocks;
     uint32_t *granules; /* for each GRANULE bytes of code: the newest block with code there, as its offset from base */

@@ -14,7 +14,7 @@ const struct policy *the_policy = &policy_none;
 
 /* enter_exit.S */
 extern char rt_exit[], rt_syscall[], rt_special[], rt_safepoint[], rt_ret_miss[], rt_jmp_miss[], rt_call_miss[],
-    rt_call_fail[];
+    rt_call_fail[], rt_tick[];
 extern char rt_stubs[], rt_stubs_end[], rt_step[];
 
 extern const uint64_t tables_initial[];
@@ -25,6 +25,7 @@ void engine_on_exit(struct tblock *t);
 void engine_on_syscall(struct tblock *t);
 void engine_on_special(struct tblock *t);
 void engine_on_tick_budget(struct tblock *t);
+void engine_on_indirect_tick(struct tblock *t);
 void engine_on_ret_miss(struct tblock *t);
 void engine_on_jmp_miss(struct tblock *t);
 void engine_on_call_miss(struct tblock *t);
@@ -149,10 +150,9 @@ void engine_on_safepoint(struct tblock *t) {
 
 uint64_t tick_trace;
 
-void engine_on_tick_budget(struct tblock *t) {
+static void on_tick_budget(struct tblock *t) {
     t->ticks = 0; /* the instruction is executed again and counts then */
     t->stepped = false;
-    flags_settle_at_tick(t);
     if (unlikely(tick_trace)) {
         say("tick point %lu: %lx", ticks_total(t), t->pc);
         ticks_set_budget(t, tick_trace);
@@ -162,6 +162,33 @@ void engine_on_tick_budget(struct tblock *t) {
         ticks_set_budget(t, NO_LIMIT);
     }
     engine_on_enter(t);
+}
+
+void engine_on_tick_budget(struct tblock *t) {
+    flags_settle_direct(t);
+    on_tick_budget(t);
+}
+
+/* The budget is used up where an indirect transfer arrives: back to the transfer. */
+void engine_on_indirect_tick(struct tblock *t) {
+    struct insn in;
+    flags_settle_indirect(t, t->s1);
+    t->pc = t->jump_pc;
+    CHECK(decode_insn(&in, (const uint8_t *)t->pc, INSN_MAX_LEN, t->pc));
+    if (in.cls == INSN_CALL_IND) t->gpr[RSP] += 8;
+    if (in.cls == INSN_RET) t->gpr[RSP] -= 8 + (uint16_t)in.imm;
+    on_tick_budget(t);
+}
+
+/* An indirect transfer that missed counts here. False: not executed, the thread goes on elsewhere. */
+static bool count_indirect(struct tblock *t) {
+    if (!the_policy->ticks) return true;
+    if (unlikely(t->ticks == 0)) {
+        engine_on_indirect_tick(t);
+        return false;
+    }
+    t->ticks--;
+    return true;
 }
 
 void engine_on_ret_miss(struct tblock *t) {
@@ -188,6 +215,7 @@ void engine_on_ret_miss(struct tblock *t) {
 }
 
 static void on_indirect_miss(struct tblock *t, enum entry_kind kind, uint64_t table) {
+    if (!count_indirect(t)) return;
     cache_safepoint(t);
     struct block *b = cache_find(t->pc);
     if (!b || !b->entry[kind]) {
@@ -232,6 +260,7 @@ void engine_init_tblock(struct tblock *t) {
     t->fn_jmp_miss = (uint64_t)rt_jmp_miss;
     t->fn_call_miss = (uint64_t)rt_call_miss;
     t->fn_call_fail = (uint64_t)rt_call_fail;
+    t->fn_tick = (uint64_t)rt_tick;
     t->ticks = t->tick_limit = NO_LIMIT;
     if (unlikely(tick_trace)) ticks_set_budget(t, 0);
 }

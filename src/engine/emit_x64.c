@@ -270,15 +270,15 @@ uint8_t *emit_call(struct emitter *e, const void *to) {
     return put_rel32(e, to);
 }
 
-uint8_t *emit_jmp_fixed(struct emitter *e) {
+uint8_t *emit_jmp_fixed(struct emitter *e, const void *to) {
     put(e, 0xe9);
-    return put_rel32(e, NULL);
+    return put_rel32(e, to);
 }
 
-uint8_t *emit_jcc_fixed(struct emitter *e, int cc) {
+uint8_t *emit_jcc_fixed(struct emitter *e, int cc, const void *to) {
     put(e, 0x0f);
     put(e, (uint8_t)(0x80 | cc));
-    return put_rel32(e, NULL);
+    return put_rel32(e, to);
 }
 
 void emit_jmp_anywhere(struct emitter *e, const void *to) {
@@ -307,6 +307,11 @@ static uint8_t *put_rel8(struct emitter *e, uint8_t opcode) {
 }
 
 uint8_t *emit_jrcxz(struct emitter *e) { return put_rel8(e, 0xe3); }
+void emit_jrcxz_back(struct emitter *e, const uint8_t *to) {
+    put(e, 0xe3);
+    put(e, (uint8_t)(to - (e->p + 1)));
+}
+
 uint8_t *emit_jmp_short(struct emitter *e) { return put_rel8(e, 0xeb); }
 uint8_t *emit_jcc_short(struct emitter *e, int cc) { return put_rel8(e, (uint8_t)(0x70 | cc)); }
 
@@ -443,6 +448,11 @@ void emit_not_reg(struct emitter *e, int reg) {
     put(e, rex(1, 0, 0, reg));
     put(e, 0xf7);
     put(e, (uint8_t)(0xd0 | (reg & 7)));
+}
+
+void emit_cmp_self(struct emitter *e) {
+    put(e, 0x39);
+    put(e, 0xc9);
 }
 
 void emit_test_cl(struct emitter *e, uint8_t imm) {

@@ -53,14 +53,15 @@ uint8_t *emit_jmp(struct emitter *e, const void *to);
 uint8_t *emit_jcc(struct emitter *e, int cc, const void *to);
 uint8_t *emit_call(struct emitter *e, const void *to);
 /* The same, never to be patched once they run. */
-uint8_t *emit_jmp_fixed(struct emitter *e);
-uint8_t *emit_jcc_fixed(struct emitter *e, int cc);
+uint8_t *emit_jmp_fixed(struct emitter *e, const void *to);
+uint8_t *emit_jcc_fixed(struct emitter *e, int cc, const void *to);
 void emit_jmp_anywhere(struct emitter *e, const void *to); /* not patchable */
 void emit_set_rel32(uint8_t *rel32, const void *to);
 const uint8_t *emit_get_rel32(const uint8_t *rel32);
 
 /* Short forward transfers inside one sequence: returns the rel8 to be filled in by emit_land_short. */
 uint8_t *emit_jrcxz(struct emitter *e);
+void emit_jrcxz_back(struct emitter *e, const uint8_t *to); /* to a place just before */
 uint8_t *emit_jmp_short(struct emitter *e);
 uint8_t *emit_jcc_short(struct emitter *e, int cc);
 void emit_land_short(struct emitter *e, uint8_t *rel8);
@@ -87,6 +88,7 @@ bool emit_is_gs_indexed(const struct insn *in, const uint8_t *bytes);
 /* INSN_FAR that may succeed (or, sysenter, must not be tried): to be done by hand. */
 bool emit_is_far_transfer(const struct insn *in);
 void emit_not_reg(struct emitter *e, int reg);                 /* no flags */
+void emit_cmp_self(struct emitter *e);                         /* cmp %ecx,%ecx: flags known */
 void emit_test_cl(struct emitter *e, uint8_t imm);             /* test $imm,%cl */
 void emit_int(struct emitter *e, uint8_t opcode, uint8_t imm); /* int3, int1 or int imm */
 

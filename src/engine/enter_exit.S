@@ -49,6 +49,7 @@
     way_out rt_syscall, engine_on_syscall
     way_out rt_special, engine_on_special
     way_out rt_safepoint, engine_on_tick_budget
+    way_out rt_tick, engine_on_indirect_tick
 
 /* A return whose table entry was empty or somebody else's: the return address is popped but still below rsp, the slot below
  * it held a host address, rcx is in s0. */

@@ -1,6 +1,5 @@
 /* From an interrupted place in the cache back to exact guest state. */
 #include "engine/engine.h"
-#include "engine/flags.h"
 
 /* Offsets inside the return sequence of translate.c: mov (9 bytes), movzwl (4), push, ret. */
 #define RET_PUSH_OFF 13
@@ -40,7 +39,6 @@ enum fault_where fault_to_guest(struct tblock *t, const struct fault_regs *regs)
     for (int r = 0; r < 16; r++) t->gpr[r] = regs->gpr[r];
     t->rflags = regs->rflags;
     t->pc = b->pc + m->guest_off;
-    if (the_policy->ticks) flags_settle_at_fault(t);
     if (off == 0) return FAULT_AT_BOUNDARY;
     bool ticked = m->spill & SPILL_TICKED;
     if (off < m->lead || (off == m->lead && !ticked)) return FAULT_INSIDE;
@@ -63,7 +61,7 @@ enum fault_where fault_to_guest(struct tblock *t, const struct fault_regs *regs)
         struct site s = cache_find_site(next);
         if (!s.host || regs->host_pc + 7 != (uint64_t)s.host) break;
         t->pc = t->s1;
-        t->ticks -= ticked;
+        if (the_policy->ticks && t->ticks) t->ticks--; /* counted where it arrives, which it does this way */
         return FAULT_NOT_THE_GUESTS;
     }
     case SPILL_RET:

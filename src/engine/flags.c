@@ -2,7 +2,6 @@
 
 #include "engine/engine.h"
 #include "inproc/str.h"
-#include "inproc/sys.h"
 
 #define LOOK_AHEAD 12 /* instructions */
 
@@ -26,37 +25,38 @@ static bool sets_all_flags(const struct insn *in) {
     }
 }
 
-static size_t bytes_at(gaddr pc, const struct flags_scope *scope) {
+/* Stretches of code that a scan may rely on. */
+struct scope {
+    gaddr start[2], end[2];
+};
+
+/* The page of the transfer; for a file's code all of the file's. */
+static bool find_scope(struct scope *s, gaddr from) {
     struct code_range code;
-    if (!scope) return engine_host.code_at(pc, &code) ? code.end - pc : 0;
-    for (int i = 0; i < 2; i++)
-        if (pc >= scope->start[i] && pc < scope->end[i]) return scope->end[i] - pc;
-    return 0;
+    if (!engine_host.code_at(from, &code) || code.checked) return false;
+    *s = (struct scope){{PAGE_DOWN(from), 0}, {PAGE_DOWN(from) + PAGE_SIZE, 0}};
+    const struct region *kept = cache_kept_region(from);
+    const struct kept_file *f = kept ? &kept->kept.file : NULL;
+    if (!f || kept->tainted || from < f->text_start || from >= f->text_end) return true;
+    s->start[1] = f->text_start;
+    s->end[1] = f->text_end;
+    return true;
 }
 
-/* For a signal handler: a file may have been cut off under its code, and one more fault would be the last. */
-static size_t read_carefully(uint8_t *to, gaddr pc, size_t n) {
-    struct {
-        uint64_t base, len;
-    } here = {(uint64_t)to, n}, there = {pc, n};
-    long self = SYS(getpid);
-    long got = SYS(process_vm_readv, self, &here, 1, &there, 1, 0);
-    return got < 0 ? 0 : (size_t)got;
-}
-
-static bool decode_at(struct insn *in, gaddr pc, const struct flags_scope *scope) {
+static bool decode_at(struct insn *in, gaddr pc, const struct scope *s) {
     uint8_t bytes[INSN_MAX_LEN];
-    size_t n = MIN(bytes_at(pc, scope), sizeof bytes);
-    if (scope)
-        memcpy(bytes, (const void *)pc, n);
-    else
-        n = read_carefully(bytes, pc, n);
+    size_t n = 0;
+    for (int i = 0; i < 2; i++)
+        if (pc >= s->start[i] && pc < s->end[i]) n = MAX(n, MIN(s->end[i] - pc, (gaddr)sizeof bytes));
+    memcpy(bytes, (const void *)pc, n);
     return n && decode_insn(in, bytes, n, pc);
 }
 
-bool flags_are_dead(gaddr pc, const struct flags_scope *scope) {
+bool flags_are_dead(gaddr from, gaddr pc) {
+    struct scope scope;
     struct insn in;
-    for (int i = 0; i < LOOK_AHEAD && decode_at(&in, pc, scope); i++) {
+    if (!find_scope(&scope, from)) return false;
+    for (int i = 0; i < LOOK_AHEAD && decode_at(&in, pc, &scope); i++) {
         if (in.cls == INSN_JMP || in.cls == INSN_CALL) {
             pc = in.target;
             continue;
@@ -68,23 +68,24 @@ bool flags_are_dead(gaddr pc, const struct flags_scope *scope) {
     return false;
 }
 
-void flags_settle_at_fault(struct tblock *t) {
-    lock_take(&cache_lock);
-    if (flags_are_dead(t->pc, NULL)) t->rflags &= ~RFLAGS_ARITH;
-    lock_drop(&cache_lock);
-}
-
 /* The fewest flags with which condition cc holds: o b e be s p l le; none for their opposites. */
 static uint64_t least_flags(int cc) {
     static const uint16_t least[] = {0x800, 1, 0x40, 1, 0x80, 4, 0x80, 0x40};
     return cc & 1 ? 0 : least[cc >> 1];
 }
 
-void flags_settle_at_tick(struct tblock *t) {
+void flags_settle_direct(struct tblock *t) {
     struct insn in;
+    if (!decode_insn(&in, (const uint8_t *)t->pc, INSN_MAX_LEN, t->pc)) return;
+    if (in.cls != INSN_JMP && in.cls != INSN_CALL && in.cls != INSN_JCC) return;
     lock_take(&cache_lock);
-    if (decode_at(&in, t->pc, NULL) && (in.cls == INSN_JMP || in.cls == INSN_CALL || in.cls == INSN_JCC) &&
-        flags_are_dead(in.target, NULL))
+    if (flags_are_dead(t->pc, in.target))
         t->rflags = (t->rflags & ~RFLAGS_ARITH) | (in.cls == INSN_JCC ? least_flags(in.cc) : 0);
+    lock_drop(&cache_lock);
+}
+
+void flags_settle_indirect(struct tblock *t, gaddr target) {
+    lock_take(&cache_lock);
+    if (flags_are_dead(target, target)) t->rflags &= ~RFLAGS_ARITH;
     lock_drop(&cache_lock);
 }

@@ -30,6 +30,8 @@
 #define TB_FN_SAFEPOINT 304
 #define TB_FN_CALL_FAIL 312
 #define TB_GUEST_GS 320
+#define TB_JUMP_PC 328
+#define TB_FN_TICK 336
 
 #define TBLOCK_OFFSETS(X)            \
     X(self, TB_SELF)                 \
@@ -57,7 +59,9 @@
     X(count_stores, TB_COUNT_STORES) \
     X(fn_safepoint, TB_FN_SAFEPOINT) \
     X(fn_call_fail, TB_FN_CALL_FAIL) \
-    X(guest_gs, TB_GUEST_GS)
+    X(guest_gs, TB_GUEST_GS)         \
+    X(jump_pc, TB_JUMP_PC)           \
+    X(fn_tick, TB_FN_TICK)
 
 #ifndef __ASSEMBLER__
 
@@ -86,6 +90,8 @@ struct tblock {
     uint64_t count_insns, count_loads, count_stores;
     uint64_t fn_safepoint, fn_call_fail;
     uint64_t guest_gs; /* gs base as the program set it */
+    gaddr jump_pc;     /* the last indirect transfer, whose tick is counted where it arrives */
+    uint64_t fn_tick;
     /* from here on: C only */
     struct thread *thread;
     int64_t tick_limit; /* ticks so far = tick_limit - ticks */

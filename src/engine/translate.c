@@ -16,8 +16,9 @@
  *   call *x       as jmp *x, with push $K in front of call *TABLE_CALL(,%rcx,8); site
  *   entry[CALL_IND]  entry[CALL] then entry[JMP_IND]
  *
- *   tick          subq $1,%gs:ticks; js cold                where the scan of flags.h finds flags dead at the destination; else
+ *   tick          subq $1,%gs:ticks; js cold; cmp %ecx,%ecx where the scan of flags.h finds flags dead at the destination; else
  *                 mov %rcx,%gs:s; mov %gs:ticks,%rcx; jrcxz cold; lea -1(%rcx),%rcx; mov %rcx,%gs:ticks; mov %gs:s,%rcx
+ *                 in front of direct transfers; of indirect ones at the entry they arrive at, where more is known
  *
  * Nothing else here touches flags: whoever is reached by mistake (two targets share a table slot) must leave no trace. The stack
  * slots that held host addresses are zeroed, so that what a program finds below its stack pointer does not depend on us. */
@@ -64,7 +65,6 @@ struct build {
     bool checked;             /* verify the guest bytes at entry */
     bool exact_flags;         /* single instructions are to leave exact state */
     int n_exits, n_literals, n_sites, n_cold;
-    struct flags_scope scope; /* code whose every change drops this block */
     struct insn insn[MAX_INSNS];
     uint8_t bytes[MAX_INSNS * INSN_MAX_LEN + 16]; /* the guest bytes as decoded: another thread may be writing them */
     struct insn_map map[MAX_INSNS];
@@ -225,20 +225,32 @@ static void emit_drop_host_word(struct emitter *e, bool zero) {
 }
 
 /* Verifies the target of an indirect transfer in front of a block. */
-static void emit_verify_target(struct emitter *e, gaddr k, uint8_t *fail, bool rcx_live) {
+static void emit_verify_target(struct emitter *e, const struct region *r, const struct block *b, uint8_t *fail) {
     emit_load_tb(e, RCX, TB_S1);
-    emit_minus_pc(e, k);
+    emit_minus_pc(e, b->pc);
     uint8_t *ok = emit_jrcxz(e);
     emit_jmp(e, fail);
+    uint8_t *gap = e->p;
+    if (the_policy->ticks && !b->flags_dead) emit_jmp_fixed(e, r->tramp_tick);
     emit_land_short(e, ok);
-    if (rcx_live) emit_load_tb(e, RCX, TB_S0);
+    if (the_policy->ticks && b->flags_dead) {
+        emit_sub_tb_1(e, TB_TICKS);
+        emit_jcc_fixed(e, 8 /* s */, r->tramp_tick);
+        emit_cmp_self(e);
+    } else if (the_policy->ticks) {
+        emit_load_tb(e, RCX, TB_TICKS);
+        emit_jrcxz_back(e, gap);
+        emit_lea(e, RCX, RCX, -1);
+        emit_store_tb(e, RCX, TB_TICKS);
+    }
+    if (b->rcx_live || (the_policy->ticks && !b->flags_dead)) emit_load_tb(e, RCX, TB_S0);
 }
 
-static void emit_entry(struct emitter *e, const struct region *r, gaddr pc, enum entry_kind kind, bool pushes_first,
-                       bool rcx_live) {
-    if (kind == ENTRY_CALL || kind == ENTRY_CALL_IND) emit_drop_host_word(e, kind == ENTRY_CALL_IND || !pushes_first);
-    if (kind == ENTRY_JMP_IND) emit_verify_target(e, pc, r->tramp_jmp_fail, rcx_live);
-    if (kind == ENTRY_CALL_IND) emit_verify_target(e, pc, r->tramp_call_fail, rcx_live);
+static void emit_entry(struct emitter *e, const struct region *r, const struct block *b, enum entry_kind kind) {
+    if (kind == ENTRY_CALL || kind == ENTRY_CALL_IND)
+        emit_drop_host_word(e, kind == ENTRY_CALL_IND || !b->pushes_first);
+    if (kind == ENTRY_JMP_IND) emit_verify_target(e, r, b, r->tramp_jmp_fail);
+    if (kind == ENTRY_CALL_IND) emit_verify_target(e, r, b, r->tramp_call_fail);
 }
 
 static void emit_gap(struct build *b);
@@ -278,20 +290,6 @@ static int pick_scratch(const struct insn *in, int other_than) {
 
 /* ---- ticks ---- */
 
-/* What a block may rely on besides its own bytes: cache_invalidate_range drops it when any of this changes. */
-static void find_tick_scope(struct build *b) {
-    const struct region *kept = cache_kept_region(b->insn[0].pc);
-    b->scope = (struct flags_scope){{0, 0}, {0, 0}};
-    if (b->checked || !the_policy->ticks) return;
-    b->scope.start[0] = PAGE_DOWN(b->insn[0].pc);
-    b->scope.end[0] = PAGE_UP(b->insn[0].pc + 1);
-    if (!kept || kept->tainted || b->insn[0].pc < kept->kept.file.text_start ||
-        b->insn[0].pc >= kept->kept.file.text_end)
-        return;
-    b->scope.start[1] = kept->kept.file.text_start;
-    b->scope.end[1] = kept->kept.file.text_end;
-}
-
 static struct pending_cold *add_cold(struct build *b, gaddr pc, int rcx_slot) {
     struct pending_cold *c = &b->cold[b->n_cold++];
     *c = (struct pending_cold){.pc = pc, .rcx_slot = rcx_slot};
@@ -310,9 +308,10 @@ static void emit_tick_rcx(struct build *b, gaddr pc, int slot) {
 /* In front of a direct transfer: counts one tick, and leaves the cache at pc when the budget is used up. */
 static void emit_tick(struct build *b, const struct insn *in) {
     struct emitter *e = &b->e;
-    if (!b->exact_flags && flags_are_dead(in->target, &b->scope)) {
+    if (!b->exact_flags && flags_are_dead(in->pc, in->target)) {
         emit_sub_tb_1(e, TB_TICKS);
-        add_cold(b, in->pc, -1)->rel32 = emit_jcc_fixed(e, 8 /* s */);
+        add_cold(b, in->pc, -1)->rel32 = emit_jcc_fixed(e, 8 /* s */, NULL);
+        emit_cmp_self(e);
         return;
     }
     emit_store_tb(e, RCX, TB_S2);
@@ -327,7 +326,7 @@ static void emit_gap(struct build *b) {
     CHECK(b->e.full || b->e.p - c->rel8 <= 128);
     emit_land_short(&b->e, c->rel8);
     c->rel8 = NULL;
-    c->rel32 = emit_jmp_fixed(&b->e);
+    c->rel32 = emit_jmp_fixed(&b->e, NULL);
 }
 
 /* The same where there is no such place, or none near enough. */
@@ -430,13 +429,10 @@ static void emit_gs_mem(struct build *b, int i, const uint8_t *bytes) {
     emit_load_tb(e, s, TB_S2);
 }
 
-/* rcx and s1 = target of an indirect transfer, then rcx = table index. Ticked: rcx is in s0 already, and lost. */
-static void emit_target_to_index(struct build *b, const struct insn *in, const uint8_t *bytes, bool ticked) {
+/* rcx and s1 = target of an indirect transfer, then rcx = table index. */
+static void emit_target_to_index(struct build *b, const struct insn *in, const uint8_t *bytes) {
     struct emitter *e = &b->e;
-    if (!ticked)
-        emit_store_tb(e, RCX, TB_S0);
-    else if (in->gpr_read & REG_BIT(RCX))
-        emit_load_tb(e, RCX, TB_S0);
+    emit_store_tb(e, RCX, TB_S0);
     uint8_t *start = e->p;
     if (in->seg == 0x65) {
         if (!emit_lea_operand(e, in, bytes, RCX)) emit_mov_reg_imm(e, RCX, in->target);
@@ -519,9 +515,7 @@ static void emit_insn(struct build *b, int i) {
     if (the_policy->before_insn) the_policy->before_insn(e, in, b->live[i]);
     bool tick = ticks_at(in);
     if (tick && (in->cls == INSN_JMP_IND || in->cls == INSN_CALL_IND || in->cls == INSN_RET)) {
-        emit_store_tb(e, RCX, TB_S0);
-        emit_tick_rcx(b, in->pc, TB_S0);
-        if (in->cls == INSN_CALL_IND && (in->seg == 0x65 || !fits32(next))) emit_gap_here(b);
+        emit_store_tb_u64(e, TB_JUMP_PC, in->pc);
     } else if (tick && (in->cls == INSN_JMP || in->cls == INSN_CALL)) {
         emit_tick(b, in);
     }
@@ -574,28 +568,26 @@ static void emit_insn(struct build *b, int i) {
         emit_after_call(b, i);
         break;
     case INSN_CALL_IND:
-        b->map[i].spill = SPILL_CALL_IND | (tick ? SPILL_TICKED : 0);
-        emit_target_to_index(b, in, bytes, tick);
+        b->map[i].spill = SPILL_CALL_IND;
+        emit_target_to_index(b, in, bytes);
         emit_push_pc(b, next);
         emit_call_table(e, TABLE_CALL, RCX);
         emit_after_call(b, i);
         break;
     case INSN_JMP_IND:
-        b->map[i].spill = SPILL_RCX | (tick ? SPILL_TICKED : 0);
-        emit_target_to_index(b, in, bytes, tick);
+        b->map[i].spill = SPILL_RCX;
+        emit_target_to_index(b, in, bytes);
         emit_jmp_table(e, TABLE_JMP, RCX);
-        emit_gap(b);
         break;
     case INSN_RET:
         if (in->imm) {
-            b->map[i].spill = SPILL_RCX | (tick ? SPILL_TICKED : 0);
-            if (!tick) emit_store_tb(e, RCX, TB_S0);
+            b->map[i].spill = SPILL_RCX;
+            emit_store_tb(e, RCX, TB_S0);
             emit_pop_reg(e, RCX);
             emit_store_tb(e, RCX, TB_S1);
             emit_movzx16_reg(e, RCX, RCX);
             emit_lea(e, RSP, RSP, (int32_t)(uint16_t)in->imm);
             emit_jmp_table(e, TABLE_JMP, RCX);
-            emit_gap(b);
             break;
         }
         b->map[i].spill = SPILL_RET;
@@ -728,16 +720,16 @@ static struct block *build_block(struct build *b, gaddr pc, enum entry_kind reas
     b->e = (struct emitter){(uint8_t *)(((uintptr_t)r->code_next + 15) & ~15ull),
                             r->meta_next - sizeof(struct exit) * MAX_EXITS, false};
     emit_nops(&b->e, 0);
-    bool rcx_live = b->live[0].regs & REG_BIT(RCX);
     blk->pushes_first = first_is_push(b);
     uint8_t *prefix = b->e.p;
-    if (reason != ENTRY_PLAIN) emit_entry(&b->e, r, pc, reason, blk->pushes_first, rcx_live);
     blk->pc = pc;
+    blk->rcx_live = b->live[0].regs & REG_BIT(RCX);
+    blk->flags_dead = the_policy->ticks && !b->exact_flags && flags_are_dead(pc, pc);
+    if (reason != ENTRY_PLAIN) emit_entry(&b->e, r, blk, reason);
     blk->end = b->end;
     blk->host = b->e.p;
     blk->entry[reason] = prefix;
     blk->entry[ENTRY_PLAIN] = blk->host;
-    blk->rcx_live = rcx_live;
     b->host = blk->host;
     emit_body(b);
     if (b->falls_out) add_exit(b, emit_jmp(&b->e, NULL), b->end, ENTRY_PLAIN);
@@ -776,7 +768,6 @@ struct block *translate(gaddr pc, enum entry_kind reason) {
     if (!gather(&b, pc, cache_stats.blocks < single_from ? MAX_INSNS : 1)) return NULL;
     b.exact_flags = cache_stats.blocks >= single_from;
     find_liveness(&b);
-    find_tick_scope(&b);
     b.r = cache_region_for(pc);
     if (!b.r) return NULL; /* cache_is_full */
     struct block *blk = build_block(&b, pc, reason);
@@ -804,7 +795,7 @@ uint8_t *translate_entry(struct block *b, enum entry_kind kind) {
     if (!r || b->dead) return NULL; /* making room may have evicted it */
     struct emitter e = {r->code_next, r->meta_next, false};
     uint8_t *at = e.p;
-    emit_entry(&e, r, b->pc, kind, b->pushes_first, b->rcx_live);
+    emit_entry(&e, r, b, kind);
     emit_jmp_anywhere(&e, b->host);
     r->code_next = e.p;
     b->entry[kind] = at;
