@@ -134,6 +134,11 @@ void event_print(FILE *to, const struct event *e) {
                 p->writable ? " writable" : "");
         break;
     }
+    case EV_CHANGE: {
+        const struct ev_change *c = EVENT_PAYLOAD(e, ev_change);
+        fprintf(to, "file %lx:%lu offset %lu length %u size %lu", c->dev, c->ino, c->offset, c->len, c->size);
+        break;
+    }
     case EV_MAPPED: {
         const struct ev_mapped *m = EVENT_PAYLOAD(e, ev_mapped);
         fprintf(to, "size %lu%s", m->size, m->flags & MAPPED_UNSURE ? " unsure" : "");
@@ -212,6 +217,7 @@ void event_print_json(FILE *to, const struct event *e) {
     const struct ev_insn *insn = p;
     const struct ev_hash *hash = p;
     const struct ev_page *page = p;
+    const struct ev_change *change = p;
     switch ((enum event_kind)e->kind) {
     case EV_START: json_start(to, p); break;
     case EV_FORKED:
@@ -241,5 +247,8 @@ void event_print_json(FILE *to, const struct event *e) {
     case EV_ACQUIRE:
     case EV_RELEASE: NUMBER(page, object), NUMBER(page, page), NUMBER(page, version), NUMBER(page, writable); break;
     case EV_MAPPED: json_mapped(to, p); break;
+    case EV_CHANGE:
+        NUMBER(change, dev), NUMBER(change, ino), NUMBER(change, offset), NUMBER(change, size), NUMBER(change, len);
+        break;
     }
 }

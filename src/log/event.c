@@ -26,6 +26,7 @@ static const uint32_t payload_sizes[] = {
     [EV_ACQUIRE] = sizeof(struct ev_page),
     [EV_RELEASE] = sizeof(struct ev_page),
     [EV_MAPPED] = sizeof(struct ev_mapped),
+    [EV_CHANGE] = sizeof(struct ev_change),
 };
 
 const char *event_kind_name(unsigned kind) {
@@ -52,6 +53,8 @@ const char *event_check(const void *bytes, size_t n) {
     size_t payload = e->size - sizeof *e, needed = event_payload_size(e->kind);
     if (payload < needed) return "an event too small for its kind";
     if ((e->kind == EV_MEMORY || e->kind == EV_OUT) && EVENT_PAYLOAD(e, ev_memory)->len > payload - needed)
+        return "an event with more bytes than it has room for";
+    if (e->kind == EV_CHANGE && EVENT_PAYLOAD(e, ev_change)->len > payload - needed)
         return "an event with more bytes than it has room for";
     return NULL;
 }

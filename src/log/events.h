@@ -33,7 +33,8 @@
     X(HASH, 17)    /* struct ev_hash; record --check */                                                \
     X(ACQUIRE, 18) /* struct ev_page; a shared page comes to this process; MEMORY: its contents */     \
     X(RELEASE, 19) /* struct ev_page; a shared page goes to another process */                         \
-    X(MAPPED, 20)  /* struct ev_mapped; what the mapping call under way maps: follows its SYSCALL */
+    X(MAPPED, 20)  /* struct ev_mapped; what the mapping call under way maps: follows its SYSCALL */   \
+    X(CHANGE, 21)  /* struct ev_change + bytes: how the call before changed a file that is mapped */
 
 enum event_kind {
 #define EVENT_ENUM(name, number) EV_##name = number,
@@ -54,6 +55,7 @@ struct event {
 #define EVF_AT_GATE \
     1               /* SIGNAL: instead of the system call that the R-thread is about to make, which it will try again */
 #define EVF_AFTER 2 /* SIGNAL: right behind the event before it; without both: at a tick point */
+                    /* RELEASE: AT_GATE: when the R-thread makes its next call; AFTER: when all R-threads wait */
 #define EVF_RESTORE_MASK 4 /* SYSCALL: the call waited under a signal mask of its own */
 #define EVF_OUTPUT 8       /* SYSCALL: went to the sphere's standard output or error; see ev_syscall.out_seq */
 
@@ -102,6 +104,14 @@ struct ev_mapped {
     struct object_name object;
     uint64_t dev, ino, size, mtime_ns, ctime_ns;
     uint64_t flags; /* MAPPED_* */
+};
+
+struct ev_change {
+    uint64_t dev, ino; /* of the file */
+    uint64_t offset;   /* where the bytes go */
+    uint64_t size;     /* of the file afterwards */
+    uint32_t len;      /* bytes that follow; padded to a multiple of 8 */
+    uint32_t reserved;
 };
 
 struct ev_memory {
@@ -169,6 +179,7 @@ EVENT_SIZE_CHECK(ev_forked, 24);
 EVENT_SIZE_CHECK(ev_map, 104);
 EVENT_SIZE_CHECK(ev_mapped, 64);
 EVENT_SIZE_CHECK(ev_memory, 16);
+EVENT_SIZE_CHECK(ev_change, 40);
 EVENT_SIZE_CHECK(ev_syscall, 72);
 EVENT_SIZE_CHECK(ev_child, 16);
 EVENT_SIZE_CHECK(ev_exit, 8);

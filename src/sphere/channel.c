@@ -244,6 +244,7 @@ static size_t least_size(uint8_t kind) {
     case EV_ACQUIRE:
     case EV_RELEASE: return sizeof(struct ev_page);
     case EV_MAPPED: return sizeof(struct ev_mapped);
+    case EV_CHANGE: return sizeof(struct ev_change);
     }
     return EVENT_MAX;
 }
@@ -251,6 +252,7 @@ static size_t least_size(uint8_t kind) {
 static bool is_sound(const struct event *e) {
     size_t least = sizeof *e + least_size(e->kind);
     if (e->size < least || e->size > EVENT_MAX || e->size % 8) return false;
+    if (e->kind == EV_CHANGE) return ((const struct ev_change *)(e + 1))->len <= e->size - least;
     if (e->kind != EV_MEMORY && e->kind != EV_OUT) return true;
     return ((const struct ev_memory *)(e + 1))->len <= e->size - least;
 }

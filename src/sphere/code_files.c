@@ -105,10 +105,20 @@ void code_files_mapped(int fd, int prot, int flags) {
     if ((prot & PROT_EXEC) || n_files < MAX_FILES / 2) loosen(st.st_dev, st.st_ino);
 }
 
-void code_files_written(int fd, int64_t pos, size_t n) {
+bool code_files_mem_range(int fd, int64_t pos, size_t n, gaddr *start) {
     struct stat st;
-    if (SYS(fstat, fd, &st) != 0 || st.st_dev != mem_dev || st.st_mode != MEM_FILE_MODE) return;
+    if (!code_files_mem_open || SYS(fstat, fd, &st) != 0 || st.st_dev != mem_dev || st.st_mode != MEM_FILE_MODE)
+        return false;
     if (pos == -1) pos = SYS(lseek, fd, 0, 1 /* SEEK_CUR */) - (long)n;
+    *start = (gaddr)pos;
+    return true;
+}
+
+void code_files_changed(uint64_t dev, uint64_t ino) { loosen(dev, ino); }
+
+void code_files_written(int fd, int64_t where, size_t n) {
+    gaddr pos;
+    if (!code_files_mem_range(fd, where, n, &pos)) return;
     lock_take(&cache_lock);
     code_watch_forget((gaddr)pos, (gaddr)pos + n);
     lock_drop(&cache_lock);

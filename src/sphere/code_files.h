@@ -22,4 +22,9 @@ void code_files_mapped(int fd, int prot, int flags);
 void code_files_written(int fd, int64_t pos, size_t n);
 extern bool code_files_mem_open;
 
+/* Whether fd is the program's own memory as a file, and where the n bytes that were just written to it went. pos: -1, its own. */
+bool code_files_mem_range(int fd, int64_t pos, size_t n, gaddr *start);
+/* The contents of a mapped file have changed without a call of this process. */
+void code_files_changed(uint64_t dev, uint64_t ino);
+
 #endif

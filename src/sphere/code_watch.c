@@ -103,6 +103,16 @@ static bool protect(struct watched *w, const struct mapping *m) {
     return false;
 }
 
+/* Without a fault: signal handlers ask, too. */
+static bool can_be_read(gaddr pc) {
+    uint8_t byte;
+    struct {
+        uint64_t base, len;
+    } here = {(uint64_t)&byte, 1}, there = {pc, 1};
+    long self = SYS(getpid);
+    return SYS(process_vm_readv, self, &here, 1, &there, 1, 0) != -EFAULT;
+}
+
 bool code_watch_code_at(gaddr pc, struct code_range *out) {
     const struct mapping *m = aspace_peek(pc);
     if (!m || !(m->prot & PROT_EXEC)) return false;
@@ -110,6 +120,7 @@ bool code_watch_code_at(gaddr pc, struct code_range *out) {
     out->checked = false;
     bool unseen = (m->flags & MAP_TYPE) != MAP_PRIVATE || code_files_is_loose(m); /* changes without a fault */
     if (!(m->prot & PROT_WRITE) && !unseen) return true;
+    if (unseen && !can_be_read(pc)) return false; /* the file has been cut off */
     out->end = PAGE_DOWN(pc) + PAGE_SIZE; /* every page is looked at by itself */
     struct watched *w = add(PAGE_DOWN(pc));
     if (unseen || w->flips >= FLIP_LIMIT) w->checked = 1;

@@ -195,12 +195,19 @@ uint64_t objects_tracked(const struct ev_mapped *m) {
 }
 
 int objects_shared(const struct ev_mapped *m) {
+    bool is_new;
+    return objects_copy(m, &is_new);
+}
+
+int objects_copy(const struct ev_mapped *m, bool *is_new) {
+    *is_new = false;
     for (size_t i = 0; i < n_shared; i++)
         if (shared[i].dev == m->dev && shared[i].ino == m->ino) return shared[i].fd;
     if (n_shared == SHARED_MAX) die("more than %d shared files are mapped", SHARED_MAX);
     long fd = SYS(memfd_create, "reprise", 1 /* MFD_CLOEXEC */);
     if (fd < 0 || SYS(ftruncate, fd, m->size) != 0) die("no memory for a shared file of %lu bytes", m->size);
     fill((int)fd, m);
+    *is_new = true;
     shared[n_shared].dev = m->dev;
     shared[n_shared].ino = m->ino;
     return shared[n_shared++].fd = (int)fd;

@@ -17,6 +17,8 @@ void objects_log_mapped(struct thread *t, uint64_t nr, const uint64_t a[6], long
 int objects_open(const struct object_name *name);
 /* Replay: memory for what the recorded program mapped shared, the same for each mapping of one file. */
 int objects_shared(const struct ev_mapped *m);
+/* This process's own, changeable copy of a file; is_new: it was made just now. */
+int objects_copy(const struct ev_mapped *m, bool *is_new);
 /* The same for memory that other processes may map, too: where its contents are in the channel's file. */
 uint64_t objects_tracked(const struct ev_mapped *m);
 

@@ -12,9 +12,11 @@
 #include "inproc/sys.h"
 #include "recorder/order.h"
 #include "sphere/aspace.h"
+#include "sphere/code_files.h"
 #include "sphere/code_watch.h"
 #include "sphere/cpu_level.h"
 #include "sphere/event_log.h"
+#include "sphere/file_changes.h"
 #include "sphere/memory_hash.h"
 #include "sphere/mode.h"
 #include "sphere/objects.h"
@@ -48,10 +50,20 @@ static void out_range(struct writes *w, gaddr start, size_t len) {
 
 static void out_anywhere(struct writes *w) {} /* said before the call was made */
 
+/* The program writes to its own memory through /proc. */
+static void out_by_file(struct outs *o, uint64_t nr, const uint64_t a[6], long ret) {
+    bool at = nr == __NR_pwrite64 || nr == __NR_pwritev || nr == __NR_pwritev2;
+    gaddr start;
+    if (ret > 0 && (at || nr == __NR_write || nr == __NR_writev) &&
+        code_files_mem_range((int)a[0], at ? (int64_t)a[3] : -1, (size_t)ret, &start))
+        out_range(&o->w, start, (size_t)ret);
+}
+
 static uint32_t log_outs(struct thread *t, uint64_t nr, const uint64_t a[6], long ret, bool count) {
     struct outs o = {
         .w = {.range = out_range, .anywhere = out_anywhere, .is_done = true, .ret = ret}, .t = t, .count = count};
     if (nr < MODEL_CALLS) model_writes(nr, a, &o.w);
+    if (unlikely(code_files_mem_open)) out_by_file(&o, nr, a, ret);
     return o.n;
 }
 
@@ -223,9 +235,10 @@ static long issue_sharing(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
     struct thread *t = tb->thread;
     struct scratch s;
     bool redirected = scratch_begin(&s, tb, nr, a);
-    if (unlikely(shared_active) && shared_is_wanted()) shared_serve(t, EVF_AT_GATE);
+    bool will_wait = most_likely_waits(nr, a);
+    if (unlikely(shared_active) && will_wait && shared_is_wanted()) shared_serve(t, EVF_AT_GATE, false);
     t->turn_lent = true;
-    order_enter_call(t, most_likely_waits(nr, a));
+    order_enter_call(t, will_wait);
     long ret = issue(tb, nr, a);
     order_leave_call(t);
     t->turn_lent = false;
@@ -302,6 +315,25 @@ static void signals_behind(struct thread *t) {
     if (unlikely(t->restore_mask)) signals_end_wait(t);
 }
 
+/* Files that are open for writing and mapped. */
+static void follow_files(struct thread *t, uint64_t nr, const uint64_t a[6], long ret) {
+    uint64_t flags;
+    switch (nr) {
+    case __NR_open: file_changes_opened(ret, a[1]); break;
+    case __NR_openat: file_changes_opened(ret, a[2]); break;
+    case __NR_openat2:
+        if (guest_read(&flags, a[2], 8)) file_changes_opened(ret, flags);
+        break;
+    case __NR_creat: file_changes_opened(ret, 1 /* O_WRONLY */); break;
+    default: file_changes_log(t, nr, a, ret);
+    }
+}
+
+static void keep_file(int fd, const struct file_id *id) {
+    objects_keep(fd, id);
+    file_changes_mapped(fd, id);
+}
+
 /* record --check */
 static void log_hash(struct thread *t) {
     static uint32_t calls;
@@ -337,6 +369,7 @@ static void ordinary(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, 
     }
     log_outs(t, nr, asked, ret, false);
     if (unlikely(nr == __NR_mmap || nr == __NR_shmat)) objects_log_mapped(t, nr, asked, ret);
+    follow_files(t, nr, asked, ret);
     finish(tb, next, flags, ret);
     log_hash(t);
     stream_commit();
@@ -524,7 +557,7 @@ static void on_syscall(struct tblock *tb) {
         return;
     }
     tb->pending = 0;
-    if (unlikely(shared_active) && shared_is_wanted()) shared_serve(t, EVF_AT_GATE);
+    if (unlikely(shared_active) && shared_is_wanted()) shared_serve(t, EVF_AT_GATE, nr != __NR_sched_yield);
     if (unlikely(t->seccomp.mode)) {
         long verdict = seccomp_apply(tb, nr, a);
         if (verdict == SECCOMP_DELIVERED) return;
@@ -584,7 +617,7 @@ static void on_signal(struct thread *t, struct pending_signal *s, uint8_t flags)
 static void on_tick_budget(struct tblock *tb) {
     struct thread *t = tb->thread;
     tb->pending = 0;
-    if (unlikely(shared_active) && shared_is_wanted()) shared_serve(t, 0);
+    if (unlikely(shared_active) && shared_is_wanted()) shared_serve(t, 0, true);
     if (signals_is_waiting(t)) {
         signals_deliver_deferred(t, 0);
     } else if (order_should_yield(t)) {
@@ -685,7 +718,7 @@ const struct mode mode_record = {
     .signal = on_signal,
     .thread_killed = thread_killed,
     .death = death,
-    .keep_file = objects_keep,
+    .keep_file = keep_file,
     .acquire = shared_acquire,
     .tracks = shared_tracks,
     .before_clone = before_clone,

@@ -17,6 +17,7 @@
 #include "sphere/channel.h"
 #include "sphere/code_watch.h"
 #include "sphere/event_log.h"
+#include "sphere/file_changes.h"
 #include "sphere/memory_hash.h"
 #include "sphere/mode.h"
 #include "sphere/objects.h"
@@ -295,7 +296,10 @@ static void arm(struct thread *t) {
         if (e->thread != t->number) break;
         if (e->kind == EV_HASH)
             check_hash(t, e);
-        else if (e->kind == EV_SIGNAL && (e->flags & EVF_AFTER))
+        else if (e->kind == EV_CHANGE) {
+            file_changes_apply((const struct ev_change *)(e + 1));
+            stream_take();
+        } else if (e->kind == EV_SIGNAL && (e->flags & EVF_AFTER))
             deliver(t, e);
         else
             break;
@@ -374,13 +378,26 @@ static void on_insn(struct tblock *tb) {
 
 /* ---- what a call wrote ---- */
 
+/* Into memory that the program itself may not be able to write: the loader's work, or through /proc/self/mem. */
+static bool force(gaddr addr, const void *from, size_t len) {
+    struct mapping first, last;
+    if (!aspace_find(addr, &first) || !aspace_find(addr + len - 1, &last)) return false;
+    SYS(mprotect, first.start, last.end - first.start, PROT_READ | PROT_WRITE);
+    bool done = guest_write(addr, from, len);
+    struct mapping m = first;
+    for (gaddr at = first.start; at < last.end && aspace_find(at, &m); at = m.end)
+        SYS(mprotect, m.start, m.end - m.start, aspace_host_prot((int)m.prot));
+    return done;
+}
+
 static void put(struct thread *t, const struct event *e) {
     const struct ev_memory *m = (const struct ev_memory *)(e + 1);
     if (!m->len) return;
     if (m->addr + m->len < m->addr || aspace_is_runtime(m->addr, m->len))
         diverged(t, e, "output outside of the program", m->addr, m->len);
     code_watch_before_kernel_write(m->addr, m->len);
-    if (!guest_write(m->addr, m + 1, m->len)) diverged(t, e, "output to memory that is not there", m->addr, m->len);
+    if (!guest_write(m->addr, m + 1, m->len) && !force(m->addr, m + 1, m->len))
+        diverged(t, e, "output to memory that is not there", m->addr, m->len);
 }
 
 static void take_outs(struct thread *t, uint32_t n) {
@@ -417,6 +434,7 @@ static void map_again(struct thread *t, struct mapping *m, bool is_file) {
         struct ev_mapped v = *(const struct ev_mapped *)(e + 1);
         stream_take();
         m->file = file_of(&v);
+        file_changes_note(v.dev, v.ino, &v.object);
         if (v.flags & MAPPED_UNSURE) m->was_writable = true;
         if (!m->end) m->end = m->start + PAGE_UP(v.size); /* shmat */
         m->tracked = v.flags & MAPPED_TRACKED;
@@ -760,20 +778,11 @@ static void restore_map(struct thread *t, const struct ev_map *v) {
                         .file = {v->dev, v->ino, v->size, v->mtime_ns, v->ctime_ns},
                         .was_writable = v->prot & MAP_UNSURE};
     memcpy(m.name, v->name, sizeof m.name - 1);
+    if (!is_unnamed(&v->object)) file_changes_note(v->dev, v->ino, &v->object);
     int fd = is_unnamed(&v->object) ? -1 : objects_open(&v->object);
     long ret = aspace_restore(&m, fd, 0);
     if (ret) diverged(t, NULL, "the program cannot be mapped", v->start, (uint64_t)-ret);
     if (fd >= 0) SYS(close, fd);
-}
-
-/* Contents at the start, of memory that the program itself may not be able to write. */
-static void restore_memory(struct thread *t, const struct event *e) {
-    const struct ev_memory *v = (const struct ev_memory *)(e + 1);
-    struct mapping m;
-    bool opened = aspace_find(v->addr, &m) && !(m.prot & PROT_WRITE);
-    if (opened) SYS(mprotect, m.start, m.end - m.start, PROT_READ | PROT_WRITE);
-    put(t, e);
-    if (opened) SYS(mprotect, m.start, m.end - m.start, aspace_host_prot((int)m.prot));
 }
 
 static void show_as(const struct ev_start *s) {
@@ -799,7 +808,7 @@ void replay_start(struct thread *t, uint64_t stream) {
         stream_take();
     }
     for (uint32_t i = 0; i < s.n_memory; i++) {
-        restore_memory(t, expect(t, EV_MEMORY));
+        put(t, expect(t, EV_MEMORY));
         stream_take();
     }
     aspace_set_brk(s.brk_start);

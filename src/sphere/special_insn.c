@@ -278,6 +278,11 @@ void special_fetch_fault(struct tblock *t, gaddr addr) {
     }
     struct mapping m;
     bool mapped = aspace_find(addr, &m);
+    uint8_t byte;
+    if (mapped && (m.prot & 4 /* PROT_EXEC */) && !guest_read(&byte, addr, 1)) { /* beyond the end of its file */
+        signals_raise_copy_fault(t);
+        return;
+    }
     bool present =
         (int64_t)addr < 0 || (mapped && m.prot && is_present(addr)); /* the kernel's half always counts as present */
     signals_raise(t, &(struct guest_fault){SIGSEGV_, mapped ? 2 /* SEGV_ACCERR */ : 1, addr, TRAP_PAGE_FAULT,
