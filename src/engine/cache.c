@@ -11,9 +11,10 @@
 
 #define SEGMENT_SIZE (4ul << 20)
 #define SEGMENT_LEAST (64ul << 10)
-#define SEGMENT_CAP 8          /* live segments, of low and of far code each, before the oldest is evicted */
-#define SLOTS_PER_LIVE 4       /* for each of them: places in the low window, most of which wait to be let go of */
-#define BLOCK_ROOM (48 * 1024) /* the most that one block with its records can take */
+#define SEGMENT_CAP 8           /* live segments, of low and of far code each, before the oldest is evicted */
+#define SLOTS_PER_LIVE 4        /* for each of them: places in the low window, most of which wait to be let go of */
+#define OPEN_STEP (128ul << 10) /* regions become accessible by so much at a time */
+#define BLOCK_ROOM (48 * 1024)  /* the most that one block with its records can take */
 #define KEPT_SLOT_SHIFT 18
 #define KEPT_MAP_START 1024 /* entries of a fresh kept region's map */
 #define MAP_PER_BLOCK 32    /* the most map entries that one block can take */
@@ -191,22 +192,56 @@ bool region_list_add(struct region *r) {
     return true;
 }
 
+/* Makes [from, to) accessible. */
+static bool open_up(uint8_t *from, uint8_t *to) {
+    return from >= to || SYS(mprotect, from, to - from, PROT_READ | PROT_WRITE | PROT_EXEC) == 0;
+}
+
+static bool open_code(struct region *r, uint8_t *upto) {
+    if (likely(upto <= r->code_open)) return true;
+    uint8_t *to =
+        MIN(r->code_open + (((size_t)(upto - r->code_open) + OPEN_STEP - 1) & ~(OPEN_STEP - 1)), r->meta_open);
+    if (!open_up(r->code_open, to)) return false;
+    r->code_open = to;
+    return true;
+}
+
+static bool open_meta(struct region *r, uint8_t *downto) {
+    if (likely(downto >= r->meta_open)) return true;
+    size_t more = ((size_t)(r->meta_open - downto) + OPEN_STEP - 1) & ~(OPEN_STEP - 1);
+    uint8_t *to = more < (size_t)(r->meta_open - r->code_open) ? r->meta_open - more : r->code_open;
+    if (!open_up(to, r->meta_open)) return false;
+    r->meta_open = to;
+    return true;
+}
+
+uint8_t *cache_code_end(const struct region *r) { return r->code_open < r->meta_open ? r->code_open : r->meta_next; }
+
 struct region *region_make(uint64_t base, size_t size, bool is_kept) {
-    long got = SYS(mmap, base, size, PROT_READ | PROT_WRITE | PROT_EXEC,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0);
+    long got =
+        SYS(mmap, base, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0);
     if (got != (long)base) return NULL;
     struct region *r = (struct region *)base;
+    size_t first = MIN(OPEN_STEP, size);
+    if (!open_up((uint8_t *)base, (uint8_t *)base + first)) {
+        SYS(munmap, base, size);
+        return NULL;
+    }
     r->base = (uint8_t *)base;
     r->end = r->base + size;
+    r->code_open = r->base + first;
+    r->meta_open = r->end;
     r->code_next = r->base + ((sizeof *r + 63) & ~63ull);
     r->meta_next = r->end;
     r->granules = cache_meta(r, size / GRANULE * sizeof *r->granules);
     r->is_kept = is_kept;
-    if (is_kept) {
-        r->map = cache_meta(r, map_bytes(KEPT_MAP_START));
-        map_init(r->map, KEPT_MAP_START);
+    r->map = is_kept ? cache_meta(r, map_bytes(KEPT_MAP_START)) : NULL;
+    if (!r->granules || (is_kept && !r->map)) {
+        SYS(munmap, base, size);
+        return NULL;
     }
-    struct emitter e = {r->code_next, r->end, false};
+    if (is_kept) map_init(r->map, KEPT_MAP_START);
+    struct emitter e = {r->code_next, r->code_open, false};
     r->tramp_exit = make_trampoline(&e, r, TB_FN_EXIT);
     r->tramp_ret_fail = make_trampoline(&e, r, TB_FN_RET_MISS);
     r->tramp_jmp_fail = make_trampoline(&e, r, TB_FN_JMP_MISS);
@@ -218,11 +253,11 @@ struct region *region_make(uint64_t base, size_t size, bool is_kept) {
     return NULL;
 }
 
-/* A kept region must have room for a larger map, too, before its own is full. */
-static bool region_has_room(const struct region *r) {
+/* A kept region must have room for a larger map, too, before its own is full. Opens what a block may take. */
+static bool region_has_room(struct region *r) {
     size_t need = BLOCK_ROOM;
     if (r->is_kept && (r->map->used + MAP_PER_BLOCK) * 4 >= r->map->mask * 3) need += map_bytes((r->map->mask + 1) * 2);
-    return (size_t)(r->meta_next - r->code_next) >= need;
+    return (size_t)(r->meta_next - r->code_next) >= need && open_code(r, r->code_next + BLOCK_ROOM);
 }
 
 static void unlink_exit(struct exit *x);
@@ -429,7 +464,7 @@ void cache_wait_for_room(struct tblock *t) {
 
 void *cache_meta(struct region *r, size_t bytes) {
     bytes = (bytes + 7) & ~7ull;
-    if ((size_t)(r->meta_next - r->code_next) < bytes) return NULL;
+    if ((size_t)(r->meta_next - r->code_next) < bytes || !open_meta(r, r->meta_next - bytes)) return NULL;
     r->meta_next -= bytes;
     return r->meta_next;
 }

@@ -88,6 +88,8 @@ struct region {
     struct kept_head kept;
     uint8_t *base, *end;
     uint8_t *code_next, *meta_next;
+    uint8_t *code_open,
+        *meta_open; /* what lies between them is not accessible: stores of the program that go astray fault */
     uint8_t *tramp_exit, *tramp_ret_fail, *tramp_jmp_fail, *tramp_call_fail, *tramp_tick;
     struct block *blocks; /* newest first, so from high to low host addresses */
     uint32_t n_blocks;
@@ -109,6 +111,8 @@ bool region_holds(const struct region *r, const void *p);
 
 /* The region where code of guest address pc goes, with room for at least one block; NULL: none can be had. */
 struct region *cache_region_for(gaddr pc);
+/* Where code that is emitted next must end. */
+uint8_t *cache_code_end(const struct region *r);
 /* Reserve records in a region; NULL if it is full. */
 void *cache_meta(struct region *r, size_t bytes);
 /* A block, its emitted code included, becomes reachable. */

@@ -80,8 +80,8 @@ static struct region *load(uint64_t at, size_t size, const struct kept_file *f) 
     struct kept_head head;
     struct region *r = NULL;
     if (SYS(pread64, fd, &head, sizeof head, 0) == sizeof head && head_fits(&head, f, file_size, size) &&
-        SYS(mmap, at, size, PROT_READ | PROT_WRITE | PROT_EXEC,
-            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0) == (long)at) {
+        SYS(mmap, at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0) ==
+            (long)at) {
         r = (struct region *)at;
         uint64_t meta = at + size - head.meta_bytes;
         bool good = map_part(at, head.code_bytes, (int)fd, 0) &&
@@ -95,6 +95,10 @@ static struct region *load(uint64_t at, size_t size, const struct kept_file *f) 
         }
     }
     SYS(close, fd);
+    if (r) {
+        r->code_open = r->base + head.code_bytes;
+        r->meta_open = r->end - head.meta_bytes;
+    }
     if (r && !region_list_add(r)) {
         SYS(munmap, at, size);
         r = NULL;

@@ -718,7 +718,7 @@ static struct block *build_block(struct build *b, gaddr pc, enum entry_kind reas
     if (!map) return NULL;
     memset(blk, 0, sizeof *blk);
     b->e = (struct emitter){(uint8_t *)(((uintptr_t)r->code_next + 15) & ~15ull),
-                            r->meta_next - sizeof(struct exit) * MAX_EXITS, false};
+                            MIN(r->meta_next - sizeof(struct exit) * MAX_EXITS, cache_code_end(r)), false};
     emit_nops(&b->e, 0);
     blk->pushes_first = first_is_push(b);
     uint8_t *prefix = b->e.p;
@@ -793,7 +793,7 @@ uint8_t *translate_entry(struct block *b, enum entry_kind kind) {
     if (b->entry[kind]) return b->entry[kind];
     struct region *r = cache_region_for(b->pc);
     if (!r || b->dead) return NULL; /* making room may have evicted it */
-    struct emitter e = {r->code_next, r->meta_next, false};
+    struct emitter e = {r->code_next, cache_code_end(r), false};
     uint8_t *at = e.p;
     emit_entry(&e, r, b, kind);
     emit_jmp_anywhere(&e, b->host);
@@ -805,7 +805,7 @@ uint8_t *translate_entry(struct block *b, enum entry_kind kind) {
 uint8_t *translate_ret_entry(struct block *b) {
     struct region *r = cache_region_for(b->pc);
     if (!r || b->dead) return NULL;
-    struct emitter e = {r->code_next, r->meta_next, false};
+    struct emitter e = {r->code_next, cache_code_end(r), false};
     uint8_t *at = e.p;
     emit_site(&e, r, b->pc, b->rcx_live, NULL);
     uint8_t *cont = e.p;
