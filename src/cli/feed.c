@@ -100,6 +100,7 @@ static void end(struct feed *f, uint32_t i, struct ring *r, bool done) {
     struct feeding *g = &f->rings[i];
     if (!g->refused) stream_reader_close(&g->reader);
     f->taken += g->tail;
+    if (done) f->instructions += r->instructions;
     if (f->ended) f->ended(f->arg, g->pid, done ? r->ended : RING_NOT_ENDED, done ? r->status : 0);
     *g = (struct feeding){.active = false};
     f->n_active--;

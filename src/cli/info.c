@@ -1,4 +1,5 @@
 /* reprise info: what a recording is, and how large. */
+#include <limits.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,19 @@ static void find_status(struct facts *f, const struct recording *r, const struct
     }
 }
 
+/* From `reprise replay -a --count`; 0: there was none. */
+static uint64_t kept_count(const struct recording *r) {
+    char path[PATH_MAX];
+    uint64_t n = 0;
+    if (!r->dir) return 0;
+    snprintf(path, sizeof path, "%s/" COUNT_FILE, r->dir);
+    FILE *file = fopen(path, "re");
+    if (!file) return 0;
+    if (fscanf(file, "%lu", &n) != 1) n = 0;
+    fclose(file);
+    return n;
+}
+
 static void find_facts(struct facts *f, const struct recording *r, const struct summary *s) {
     json_member_u64(r->header, "began_ns", &f->began);
     json_member_string(r->header, "host", f->host, sizeof f->host);
@@ -53,6 +67,7 @@ static void find_facts(struct facts *f, const struct recording *r, const struct 
         json_member_u64(r->end, "ended_ns", &f->ended);
         json_member_u64(r->end, "instructions", &f->instructions);
     }
+    if (!f->instructions) f->instructions = kept_count(r);
     find_status(f, r, s);
     recording_cut_text(r, f->cut, sizeof f->cut);
     f->state = recording_is_damaged(r) ? "damaged" : r->end_text ? "complete" : r->under_way ? "under way" : "cut off";

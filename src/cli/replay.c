@@ -28,6 +28,7 @@ static const char replay_usage[] =
     "\n"
     "  -a, --autopilot  without a debugger: repeats what the program wrote to stdout and stderr and ends as it did\n"
     "                   (so far the only way)\n"
+    "  --count          count the instructions (slower), for `reprise info` to relate the log's size to\n"
     "  --verify         also compare the hashes of memory that `record --check` took\n"
     "  --no-cache       neither use translations kept from earlier runs nor keep any\n"
     "  --help           this text\n"
@@ -41,7 +42,7 @@ static const char replay_usage[] =
 
 struct order {
     const char *name;
-    bool autopilot, debugger, verify, cache;
+    bool autopilot, debugger, verify, count, cache;
     struct options debug;
 };
 
@@ -95,6 +96,8 @@ static int parse(struct order *o, int argc, char **argv) {
             o->autopilot = true;
         } else if (strcmp(a, "--verify") == 0) {
             o->verify = true;
+        } else if (strcmp(a, "--count") == 0) {
+            o->count = true;
         } else if (strcmp(a, "--no-cache") == 0) {
             o->cache = false;
         } else if (strcmp(a, "--debug") == 0) {
@@ -226,7 +229,7 @@ static int become_runtime(void *arg) {
         complain("cannot hand a descriptor to the runtime: %s", strerror(errno));
         return EXIT_OURS;
     }
-    add_optionf(&s->options, "mode=replay,chanfd=%d,stream=0", channel);
+    add_optionf(&s->options, "mode=replay,chanfd=%d,stream=0%s", channel, s->order->count ? ",count=1" : "");
     return start_runtime(s->path, &s->options, s->argc, s->argv);
 }
 
@@ -378,6 +381,17 @@ static int conclude(struct session *s) {
     exit_like(s->status);
 }
 
+/* Beside the log: a fact about the recording that only a replay can tell. */
+static void keep_count(const struct session *s) {
+    char path[PATH_MAX];
+    if (!s->recording->dir) return;
+    snprintf(path, sizeof path, "%s/" COUNT_FILE, s->recording->dir);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 || dprintf(fd, "%lu\n", s->feed.instructions) < 0)
+        complain("%s: the count cannot be kept: %s", path, strerror(errno));
+    if (fd >= 0) close(fd);
+}
+
 static int replay_main(int argc, char **argv) {
     static struct order order = {.cache = true};
     static struct session session;
@@ -404,6 +418,7 @@ static int replay_main(int argc, char **argv) {
     if (s->failed || interrupted) end_all(s);
     s->feed.last_deaths = 0;
     feed_look(&s->feed); /* last words */
+    if (order.count && !s->failed && !interrupted) keep_count(s);
     return conclude(s);
 }
 

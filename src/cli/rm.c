@@ -67,7 +67,7 @@ static int open_log(const char *log, const char *dir) {
 }
 
 static bool remove_recording(const char *arg, struct removed *sum) {
-    char found[PATH_MAX], dir[PATH_MAX], log[PATH_MAX + 8], why[WHY_MAX];
+    char found[PATH_MAX], dir[PATH_MAX], log[PATH_MAX + 16], why[WHY_MAX];
     struct stat st;
     if (!place_find(arg, found, sizeof found, why)) {
         complain("%s", why);
@@ -86,6 +86,8 @@ static bool remove_recording(const char *arg, struct removed *sum) {
     close(fd);
     if (!fine) return false;
     sum->recordings++;
+    snprintf(log, sizeof log, "%s/" COUNT_FILE, dir);
+    unlink(log); /* if there is one */
     if (rmdir(dir) < 0 && errno != EACCES)
         complain("%s stays: %s", dir, errno == ENOTEMPTY ? "other files are in it" : strerror(errno));
     return true;
@@ -115,7 +117,7 @@ static bool add_name(struct names *s, struct object_name name) {
 /* A recording that cannot be opened needs nothing if it can never be: unless another version of Reprise can, or somebody who
  * may read it. */
 static bool is_hopeless(const char *dir) {
-    char log[PATH_MAX + 8];
+    char log[PATH_MAX + 16];
     uint8_t bytes[sizeof(struct frame_head)];
     struct frame_head head;
     snprintf(log, sizeof log, "%s/log", dir);
@@ -258,7 +260,7 @@ static void mend_latest(const char *base) {
 
 /* Something else that has a file `log`. */
 static bool is_foreign(const char *dir) {
-    char log[PATH_MAX + 8];
+    char log[PATH_MAX + 16];
     snprintf(log, sizeof log, "%s/log", dir);
     int fd = open(log, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     bool foreign = fd >= 0 && !looks_like_log(fd);

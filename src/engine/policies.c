@@ -33,3 +33,10 @@ static void count_report(struct tblock *t) {
 }
 
 const struct policy policy_count = {.name = "count", .id = 2, .before_insn = count_insn, .thread_end = count_report};
+
+static void count_only_insns(struct emitter *e, const struct insn *in, struct liveness live) {
+    emit_add(e, TB_COUNT_INSNS, 1);
+}
+
+const struct policy policy_order_count = {
+    .name = "order-count", .id = 4, .ticks = true, .intercept = true, .before_insn = count_only_insns};

@@ -25,7 +25,7 @@ struct policy {
     void (*thread_end)(struct tblock *t);
 };
 
-extern const struct policy policy_none, policy_count, policy_ticks, policy_order;
+extern const struct policy policy_none, policy_count, policy_ticks, policy_order, policy_order_count;
 extern const struct policy *the_policy;
 
 #endif

@@ -48,7 +48,8 @@ struct ring {
     uint32_t writer_waits, reader_waits;
     uint32_t ended; /* replay: how the stream ended, enum ring_ended */
     int32_t status; /* RING_ENDED_PROCESS: as wait() gives it */
-    uint8_t reserved[4096 - 56];
+    uint64_t instructions; /* replay --count: of this stream */
+    uint8_t reserved[4096 - 64];
 };
 _Static_assert(sizeof(struct ring) == 4096, "one page");
 

@@ -56,6 +56,9 @@ struct recording {
 };
 
 /* Opens DIR (with its file `log`), or a file `log` itself. NULL: why[WHY_MAX] says. */
+/* Beside the log: instructions of the whole recording, once a replay has counted them. */
+#define COUNT_FILE "instructions"
+
 struct recording *recording_open(const char *dir, char *why);
 /* The same on bytes in memory, which must stay there. */
 struct recording *recording_from_memory(const void *bytes, size_t n, char *why);

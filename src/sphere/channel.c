@@ -201,7 +201,7 @@ bool stream_attach_reader(int fd, uint64_t number) {
     for (uint32_t state; (state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE)) == RING_WANTED;)
         wait(&ring->state, state, 1000);
     if (ring->state != RING_REFUSED) return true;
-    stream_done(RING_ENDED_CUT, 0);
+    stream_done(RING_ENDED_CUT, 0, 0);
     return false;
 }
 
@@ -284,7 +284,8 @@ void stream_take(void) {
 
 uint64_t stream_taken(void) { return taken; }
 
-void stream_done(enum ring_ended how, int status) {
+void stream_done(enum ring_ended how, int status, uint64_t instructions) {
+    ring->instructions = instructions;
     ring->ended = how;
     ring->status = status;
     __atomic_store_n(&ring->state, RING_DONE, __ATOMIC_RELEASE);

@@ -52,6 +52,6 @@ void stream_take(void);
 /* Number of events taken so far. */
 uint64_t stream_taken(void);
 /* Tells the controller how it ended. */
-void stream_done(enum ring_ended how, int status);
+void stream_done(enum ring_ended how, int status, uint64_t instructions);
 
 #endif

@@ -36,13 +36,24 @@
 static void arm(struct thread *t);
 static void set_budget(struct thread *t);
 
+/* ---- counting: replay --count ---- */
+
+static uint64_t counted; /* instructions of R-threads that have ended */
+
+static uint64_t count_all(void) {
+    uint64_t n = counted;
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (t->in_use) n += t->tb->count_insns;
+    return n;
+}
+
 /* ---- the end ---- */
 
 static void note_end(void);
 
 static void leave(enum ring_ended how, int status, int exit_status) {
     note_end();
-    stream_done(how, status);
+    stream_done(how, status, count_all());
     for (;;) SYS(exit_group, exit_status);
 }
 
@@ -135,6 +146,8 @@ static void leave_to_others(struct thread *t) __attribute__((noreturn));
 static void leave_to_others(struct thread *t) {
     const struct event *e = next_of_all();
     t->tb->epoch = EPOCH_IDLE;
+    counted += t->tb->count_insns;
+    t->tb->count_insns = 0;
     schedule_leave(whose_turn(t, e));
 }
 
@@ -626,6 +639,8 @@ static void forked_child(struct thread *t, uint64_t stream) {
     }
     shared_after_fork();
     t->number = 0;
+    counted = 0;
+    t->tb->count_insns = 0;
     const struct event *e = stream_peek();
     if (!e) cut_off();
     if (e->kind != EV_FORKED) diverged(t, e, "begin of a process", e->kind, EV_FORKED);
@@ -686,7 +701,7 @@ static void exec_again(struct thread *t, uint64_t stream) {
     if (!t->process->shares_memory) {
         kept_save();
         note_end();
-        stream_done(stream == UINT64_MAX ? RING_ENDED_CUT : RING_ENDED_EXEC, 0);
+        stream_done(stream == UINT64_MAX ? RING_ENDED_CUT : RING_ENDED_EXEC, 0, count_all());
         if (stream == UINT64_MAX) SYS(exit_group, 0);
         exec_runtime(t, stream);
     }

@@ -156,6 +156,7 @@ static void read_option(struct orders *o, const char *key) {
     }
     if (str_starts(key, "cpu=")) cpu_level = is_value(value, "v2") ? 2 : is_value(value, "v3") ? 3 : 0;
     if (str_starts(key, "store=")) copy_value(the_runtime.store, sizeof the_runtime.store, value);
+    if (str_starts(key, "count=") && *value == '1') o->policy = &policy_order_count;
     if (str_starts(key, "verify=")) the_runtime.verify = *value == '1';
     if (str_starts(key, "chanfd=")) o->channel_fd = (int)number(value, 10);
     if (str_starts(key, "sockfd=")) o->socket_fd = (int)number(value, 10);
