@@ -61,6 +61,8 @@ static void print_syscall(FILE *to, const struct event *e) {
     const char *name = syscall_name(e->code);
     if (name)
         fputs(name, to);
+    else if (e->code & 0x8000)
+        fprintf(to, "int 0x80 %u", e->code & 0x7fff);
     else
         fprintf(to, "syscall %u", e->code);
     for (int i = 0; i < 6; i++) fprintf(to, "%s%#lx", i ? ", " : "(", s->args[i]);

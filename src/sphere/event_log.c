@@ -25,8 +25,20 @@ struct event *event_new(struct thread *t, enum event_kind kind, uint16_t code, s
     return e;
 }
 
+/* A model's row may say too much: how far memory goes from addr on, looked up only where it matters. */
+static uint64_t readable(gaddr addr, uint64_t len) {
+    uint8_t byte;
+    gaddr end = addr + len;
+    if (len <= MEMORY_PIECE) return len;
+    if (!guest_read(&byte, addr, 1)) return 0;
+    for (gaddr at = PAGE_DOWN(addr) + PAGE_SIZE; at < end; at += PAGE_SIZE)
+        if (!guest_read(&byte, at, 1)) return at - addr;
+    return len;
+}
+
 uint32_t event_memory(struct thread *t, enum event_kind kind, gaddr addr, uint64_t len, bool count) {
     uint32_t n = 0;
+    len = readable(addr, len);
     for (uint64_t off = 0; off < len; n++) {
         uint32_t piece = (uint32_t)MIN(len - off, (uint64_t)MEMORY_PIECE);
         if (!count) {
@@ -35,7 +47,10 @@ uint32_t event_memory(struct thread *t, enum event_kind kind, gaddr addr, uint64
             *m = (struct ev_memory){.addr = addr + off, .len = piece};
             ((uint8_t *)e)[e->size - 1] = 0;
             memset((uint8_t *)e + e->size - 8, 0, 8);
-            if (!guest_read(m + 1, addr + off, piece)) m->len = 0; /* the kernel did not get through either */
+            long left =
+                guest_copy(m + 1, (const void *)(addr + off), piece); /* the kernel did not get further either */
+            m->len = piece - (uint32_t)left;
+            memset((uint8_t *)(m + 1) + m->len, 0, (size_t)left);
         }
         off += piece;
     }

@@ -3,6 +3,7 @@
 #include "inproc/fmt.h"
 #include "inproc/sys.h"
 #include "sphere/code_watch.h"
+#include "sphere/legacy.h"
 #include "sphere/signals.h"
 #include "sphere/sys/model.h"
 
@@ -33,10 +34,18 @@ long gate_forward(struct tblock *t) {
     return gate_syscall((long)t->gpr[RAX], a);
 }
 
+void gate_retry(struct tblock *t, gaddr next) {
+    if (unlikely(t->thread->legacy.under_way))
+        legacy_retry(t);
+    else
+        t->pc = next - 2;
+}
+
 static void finish(struct tblock *t, gaddr next, uint64_t flags, long ret) {
     t->gpr[RAX] = (uint64_t)ret;
     t->gpr[RCX] = next;
     t->gpr[R11] = flags;
+    if (unlikely(t->thread->legacy.under_way)) legacy_done(t);
 }
 
 void gate_on_syscall(struct tblock *t) {
@@ -61,7 +70,7 @@ void gate_on_syscall(struct tblock *t) {
     __atomic_store_n(&t->thread->in_call, false, __ATOMIC_RELEASE);
     if (nr == __NR_rt_sigreturn) return; /* every register comes from the frame */
     if (ret == GATE_ABORTED) {
-        t->pc = next - 2; /* once more, after the signal */
+        gate_retry(t, next);
         return;
     }
     finish(t, next, flags, ret);

@@ -32,6 +32,9 @@ void gate_on_syscall(struct tblock *t);
 /* Arguments of the call that t is in. */
 void gate_args(const struct tblock *t, uint64_t a[6]);
 
+/* The call was not made: the program makes it once more, after the signal. `next` is behind it. */
+void gate_retry(struct tblock *t, gaddr next);
+
 /* The program's call as it is, arguments from its registers. */
 long gate_forward(struct tblock *t);
 

@@ -6,36 +6,36 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/code_watch.h"
+#include "sphere/mode.h"
 #include "sphere/sys/model.h"
 #include "sphere/thread.h"
 
-/* ---- int $0x80 ---- */
+/* ---- int $0x80: what calls there are ---- */
 
 /* Calls whose arguments mean the same in both interfaces: 32-bit number, 64-bit name. */
 #define SAME_CALLS(X)                                                                                                  \
     X(1, exit)                                                                                                         \
     X(2, fork)                                                                                                         \
-    X(3, read) X(4, write) X(5, open) X(6, close) X(8, creat) X(9, link) X(10, unlink) X(12, chdir) X(14, mknod) X(    \
-        15, chmod) X(20, getpid) X(21, mount) X(27, alarm) X(29, pause) X(33, access) X(36, sync) X(37, kill)          \
-        X(38, rename) X(39, mkdir) X(40, rmdir) X(41, dup) X(42, pipe) X(45, brk) X(52, umount2) X(57, setpgid) X(     \
-            60, umask) X(61, chroot) X(63, dup2) X(64, getppid) X(65, getpgrp) X(66, setsid) X(74, sethostname)        \
-            X(83, symlink) X(85, readlink) X(91, munmap) X(94, fchmod) X(96, getpriority) X(97, setpriority) X(        \
-                118, fsync) X(121, setdomainname)                                                                      \
-                X(125, mprotect) X(132, getpgid) X(133, fchdir) X(136, personality) X(143, flock) X(144, msync)        \
-                    X(147, getsid) X(148, fdatasync) X(150, mlock) X(151, munlock) X(152, mlockall) X(153, munlockall) \
-                        X(154, sched_setparam) X(155, sched_getparam) X(156, sched_setscheduler) X(                    \
-                            157, sched_getscheduler) X(158,                                                            \
-                                                       sched_yield) X(159, sched_get_priority_max)                     \
-                            X(160, sched_get_priority_min) X(163, mremap) X(168, poll) X(172, prctl) X(183, getcwd) X( \
-                                190, vfork) X(198, lchown)                                                             \
-                                X(199, getuid) X(200, getgid) X(201, geteuid) X(202, getegid) X(203, setreuid) X(      \
-                                    204, setregid) X(205, getgroups)                                                   \
-                                    X(206, setgroups) X(207, fchown) X(208, setresuid) X(209, getresuid) X(            \
-                                        210, setresgid) X(211, getresgid)                                              \
-                                        X(212, chown) X(213, setuid) X(214, setgid)                                    \
-                                            X(215, setfsuid) X(216, setfsgid) X(218, mincore) X(219, madvise) X(       \
-                                                224, gettid) X(238,                                                    \
-                                                               tkill) X(241, sched_setaffinity)                        \
+    X(3, read)                                                                                                         \
+    X(4, write) X(5, open) X(6, close) X(8, creat) X(9, link) X(10, unlink) X(12, chdir) X(14, mknod) X(15, chmod)     \
+        X(20, getpid) X(21, mount) X(27, alarm) X(29, pause) X(33, access) X(36, sync) X(37, kill) X(38, rename) X(    \
+            39, mkdir) X(40, rmdir) X(41, dup) X(42, pipe) X(45, brk) X(52, umount2) X(57, setpgid) X(60, umask)       \
+            X(61, chroot) X(63, dup2) X(64, getppid) X(65, getpgrp) X(66, setsid) X(74, sethostname) X(83, symlink) X( \
+                85, readlink) X(91, munmap) X(94, fchmod) X(96, getpriority) X(97, setpriority) X(118, fsync)          \
+                X(121, setdomainname) X(125, mprotect) X(132, getpgid) X(133, fchdir) X(136, personality) X(           \
+                    143, flock) X(144, msync) X(147, getsid) X(148, fdatasync)                                         \
+                    X(150, mlock) X(151, munlock) X(152, mlockall) X(153, munlockall) X(154, sched_setparam) X(        \
+                        155, sched_getparam) X(156, sched_setscheduler)                                                \
+                        X(157, sched_getscheduler) X(158, sched_yield) X(159, sched_get_priority_max) X(               \
+                            160, sched_get_priority_min) X(163, mremap)                                                \
+                            X(168, poll) X(172, prctl) X(183, getcwd) X(190, fork) X(198, lchown) X(199, getuid)       \
+                                X(200, getgid) X(201, geteuid) X(202, getegid) X(203, setreuid) X(204, setregid) X(    \
+                                    205, getgroups) X(206, setgroups)                                                  \
+                                    X(207, fchown) X(208, setresuid) X(209, getresuid) X(210, setresgid) X(            \
+                                        211, getresgid) X(212, chown)                                                  \
+                                        X(213, setuid) X(214, setgid) X(215, setfsuid)                                 \
+                                            X(216, setfsgid) X(218, mincore) X(219, madvise) X(224, gettid) X(         \
+                                                238, tkill) X(241, sched_setaffinity)                                  \
                                                 X(242, sched_getaffinity) X(252, exit_group) X(254, epoll_create)      \
                                                     X(255, epoll_ctl) X(256, epoll_wait) X(258, set_tid_address) X(    \
                                                         270, tgkill) X(291, inotify_init)                              \
@@ -63,6 +63,8 @@
                                                                                                 X(414, ppoll)          \
                                                                                                     X(422, futex)
 
+#define RESULT 0xffff
+#define FCNTL 0xfffe
 #define FIRST_COMMON 424 /* from here on both interfaces have the same numbers */
 #define MMAP2 192
 #define WAITPID 7
@@ -70,23 +72,123 @@
 #define SAME_ROW(nr32, name) [nr32] = __NR_##name + 1,
 static const uint16_t same[FIRST_COMMON] = {SAME_CALLS(SAME_ROW)};
 
-/* Calls with structures of their own that neither wait for long nor change what the runtime relies on. */
-static const uint16_t issued_as_is[] = {
-    13 /* time */,         19 /* lseek */,       24 /* getuid */,      43 /* times */,          47 /* getgid */,
-    49 /* geteuid */,      50 /* getegid */,     59 /* oldolduname */, 76 /* old_getrlimit */,  77 /* getrusage */,
-    78 /* gettimeofday */, 84 /* oldlstat */,    92 /* truncate */,    93 /* ftruncate */,      99 /* statfs */,
-    100 /* fstatfs */,     104 /* setitimer */,  105 /* getitimer */,  106 /* stat */,          107 /* lstat */,
-    108 /* fstat */,       109 /* olduname */,   116 /* sysinfo */,    122 /* uname */,         140 /* _llseek */,
-    141 /* getdents */,    162 /* nanosleep */,  191 /* getrlimit */,  195 /* stat64 */,        196 /* lstat64 */,
-    197 /* fstat64 */,     220 /* getdents64 */, 221 /* fcntl64 */,    265 /* clock_gettime */, 266 /* clock_getres */,
-    268 /* statfs64 */,    269 /* fstatfs64 */,  300 /* fstatat64 */,  340 /* prlimit64 */,
+/* Calls with structures of their own that neither wait for long nor change what the runtime relies on, and what they write. */
+static const struct as_is {
+    uint16_t nr;
+    struct {
+        uint8_t arg;
+        uint16_t size; /* RESULT: as many bytes as the result says */
+    } out[2];
+} issued_as_is[] = {
+    {13 /* time */, {{0, 4}}},
+    {19 /* lseek */, {{0, 0}}},
+    {24 /* getuid */, {{0, 0}}},
+    {43 /* times */, {{0, 16}}},
+    {47 /* getgid */, {{0, 0}}},
+    {49 /* geteuid */, {{0, 0}}},
+    {50 /* getegid */, {{0, 0}}},
+    {59 /* oldolduname */, {{0, 45}}},
+    {76 /* old_getrlimit */, {{1, 8}}},
+    {77 /* getrusage */, {{1, 72}}},
+    {78 /* gettimeofday */, {{0, 8}, {1, 8}}},
+    {84 /* oldlstat */, {{1, 32}}},
+    {92 /* truncate */, {{0, 0}}},
+    {93 /* ftruncate */, {{0, 0}}},
+    {99 /* statfs */, {{1, 64}}},
+    {100 /* fstatfs */, {{1, 64}}},
+    {104 /* setitimer */, {{2, 16}}},
+    {105 /* getitimer */, {{1, 16}}},
+    {106 /* stat */, {{1, 64}}},
+    {107 /* lstat */, {{1, 64}}},
+    {108 /* fstat */, {{1, 64}}},
+    {109 /* olduname */, {{0, 325}}},
+    {116 /* sysinfo */, {{0, 64}}},
+    {122 /* uname */, {{0, 390}}},
+    {140 /* _llseek */, {{3, 8}}},
+    {141 /* getdents */, {{1, RESULT}}},
+    {162 /* nanosleep */, {{1, 8}}},
+    {191 /* getrlimit */, {{1, 8}}},
+    {195 /* stat64 */, {{1, 96}}},
+    {196 /* lstat64 */, {{1, 96}}},
+    {197 /* fstat64 */, {{1, 96}}},
+    {220 /* getdents64 */, {{1, RESULT}}},
+    {221 /* fcntl64 */, {{2, FCNTL}}},
+    {265 /* clock_gettime */, {{1, 8}}},
+    {266 /* clock_getres */, {{1, 8}}},
+    {268 /* statfs64 */, {{2, 84}}},
+    {269 /* fstatfs64 */, {{2, 84}}},
+    {300 /* fstatat64 */, {{2, 96}}},
+    {340 /* prlimit64 */, {{3, 16}}},
 };
 
-static bool may_issue(uint32_t nr) {
+static const struct as_is *outputs_of(uint32_t nr) {
     for (size_t i = 0; i < ARRAY_LEN(issued_as_is); i++)
-        if (issued_as_is[i] == nr) return true;
-    return false;
+        if (issued_as_is[i].nr == nr) return &issued_as_is[i];
+    return NULL;
 }
+
+static size_t fcntl_writes(uint64_t command) {
+    switch (command) {
+    case 5 /* F_GETLK */: return 16;
+    case 12 /* F_GETLK64 */:
+    case 36 /* F_OFD_GETLK */: return 24;
+    case 16 /* F_GETOWN_EX */:
+    case 17 /* F_GETOWNER_UIDS */:
+    case 1035 /* F_GET_RW_HINT */:
+    case 1037 /* F_GET_FILE_RW_HINT */: return 8;
+    default: return 0;
+    }
+}
+
+void legacy_writes(uint32_t nr, const uint64_t a[6], struct writes *w) {
+    const struct as_is *c = outputs_of(nr);
+    bool wrote = w->ret >= 0 || (nr == 162 && w->ret == -EINTR);
+    for (int i = 0; c && wrote && i < 2; i++) {
+        size_t size = c->out[i].size;
+        if (size == RESULT) size = (size_t)w->ret;
+        if (size == FCNTL) size = fcntl_writes(a[1]);
+        writes_range(w, a[c->out[i].arg], size);
+    }
+}
+
+/* ---- as the same call by `syscall` ---- */
+
+static void begin(struct tblock *t, uint32_t nr, gaddr next, uint64_t pops) {
+    struct legacy_call *c = &t->thread->legacy;
+    c->under_way = true;
+    c->nr = nr;
+    memcpy(c->gpr, t->gpr, sizeof c->gpr);
+    c->pc = t->pc;
+    c->next = next;
+    c->pops = pops;
+}
+
+void legacy_done(struct tblock *t) {
+    struct legacy_call *c = &t->thread->legacy;
+    uint64_t ret = t->gpr[RAX];
+    c->under_way = false;
+    memcpy(t->gpr, c->gpr, sizeof t->gpr);
+    t->gpr[RAX] = ret;
+    t->gpr[RSP] += c->pops;
+    t->pc = c->next;
+}
+
+void legacy_retry(struct tblock *t) {
+    struct legacy_call *c = &t->thread->legacy;
+    c->under_way = false;
+    memcpy(t->gpr, c->gpr, sizeof t->gpr);
+    t->pc = c->pc;
+}
+
+static void make(struct tblock *t, uint64_t nr, const uint64_t a[6]) {
+    static const uint8_t reg[6] = {RDI, RSI, RDX, R10, R8, R9};
+    t->gpr[RAX] = nr;
+    for (int i = 0; i < 6; i++) t->gpr[reg[i]] = a[i];
+    t->pc = t->thread->legacy.next;
+    engine_host.syscall(t);
+}
+
+/* ---- int $0x80 ---- */
 
 static long int80(uint32_t nr, const uint64_t a[6]) {
     long ret, frame = (long)a[5];
@@ -97,43 +199,48 @@ static long int80(uint32_t nr, const uint64_t a[6]) {
     return ret;
 }
 
-/* The call as its 64-bit counterpart; special functions find the number where they expect it. */
-static long as_64(struct tblock *t, uint64_t nr, uint64_t a[6]) {
-    uint64_t rax = t->gpr[RAX];
-    if (code_watch_protected) model_before_kernel_write(nr, a);
-    t->gpr[RAX] = nr;
-    long ret = nr < MODEL_CALLS && model_special[nr] ? model_special[nr](t, a) : gate_syscall((long)nr, a);
-    t->gpr[RAX] = rax;
-    return ret;
-}
-
-static long call32(struct tblock *t, uint32_t nr, uint64_t a[6]) {
-    if (nr >= FIRST_COMMON && nr < MODEL_CALLS && nr != __NR_rt_sigreturn) return as_64(t, nr, a);
-    if (nr < FIRST_COMMON && same[nr]) return as_64(t, same[nr] - 1u, a);
-    if (nr == WAITPID) {
-        a[3] = 0;
-        return as_64(t, __NR_wait4, a);
-    }
-    if (nr == MMAP2) {
-        a[3] |= MAP_32BIT;
-        a[4] = (uint64_t)(int32_t)a[4];
-        a[5] *= PAGE_SIZE;
-        return as_64(t, __NR_mmap, a);
-    }
-    if (!may_issue(nr)) return -ENOSYS;
+long legacy_issue(struct tblock *t, uint32_t nr, const uint64_t a[6]) {
+    if (t->thread->seccomp.mode) return -ENOSYS;
     code_watch_before_any_kernel_write();
     return int80(nr, a);
 }
 
+/* The number and the arguments of the same call by `syscall`; false: there is none. */
+static bool counterpart(uint32_t nr, uint64_t a[6], uint64_t *nr64) {
+    if (nr >= FIRST_COMMON) {
+        *nr64 = nr;
+        return nr < MODEL_CALLS;
+    }
+    if (nr == WAITPID) {
+        a[3] = 0;
+        *nr64 = __NR_wait4;
+    } else if (nr == MMAP2) {
+        a[3] |= MAP_32BIT;
+        a[4] = (uint64_t)(int32_t)a[4];
+        a[5] *= PAGE_SIZE;
+        *nr64 = __NR_mmap;
+    } else {
+        *nr64 = same[nr] - 1u;
+        return same[nr];
+    }
+    return true;
+}
+
 void legacy_int80(struct tblock *t, unsigned len) {
+    uint32_t nr = (uint32_t)t->gpr[RAX];
     uint64_t a[6] = {(uint32_t)t->gpr[RBX], (uint32_t)t->gpr[RCX], (uint32_t)t->gpr[RDX],
                      (uint32_t)t->gpr[RSI], (uint32_t)t->gpr[RDI], (uint32_t)t->gpr[RBP]};
-    /* filters that were written for this interface, too, are rare; the others kill or refuse whoever uses it */
-    long ret = t->thread->seccomp.mode ? -ENOSYS : call32(t, (uint32_t)t->gpr[RAX], a);
-    if (ret == GATE_ABORTED)
-        t->pc -= len;
-    else
-        t->gpr[RAX] = (uint64_t)ret;
+    uint64_t nr64;
+    if (counterpart(nr, a, &nr64)) {
+        begin(t, nr, t->pc + len, 0);
+        make(t, nr64, a);
+    } else if (outputs_of(nr)) {
+        t->pc += len;
+        t->gpr[RAX] = (uint64_t)(the_mode->legacy ? the_mode->legacy(t, nr, a) : legacy_issue(t, nr, a));
+    } else {
+        t->pc += len;
+        t->gpr[RAX] = (uint64_t)-ENOSYS;
+    }
 }
 
 /* ---- the vsyscall page ---- */
@@ -166,12 +273,11 @@ bool legacy_vsyscall(struct tblock *t) {
         return false;
     uint64_t back, a[6] = {t->gpr[RDI], t->gpr[RSI]};
     if (!guest_read(&back, t->gpr[RSP], 8)) return false;
-    uint64_t nr = call[entry / 0x400];
-    if (code_watch_protected) model_before_kernel_write(nr, a);
-    long ret = sys6((long)nr, (long)a[0], (long)a[1], 0, 0, 0, 0);
-    if (ret == -EFAULT) return false;
-    t->gpr[RAX] = (uint64_t)ret;
-    t->gpr[RSP] += 8;
-    t->pc = back;
-    return true;
+    begin(t, 0, back, 8);
+    make(t, call[entry / 0x400], a);
+    struct legacy_call *c = &t->thread->legacy;
+    if (t->pc != back || t->gpr[RAX] != (uint64_t)-EFAULT) return true;
+    memcpy(t->gpr, c->gpr, sizeof t->gpr);
+    t->pc = c->pc;
+    return false;
 }

@@ -21,6 +21,8 @@ struct mode {
     void (*tick_budget)(struct tblock *t); /* engine_host.tick_budget */
     void (*insn)(struct tblock *t);        /* an instruction whose result is an input */
 
+    /* A call by int $0x80 that has no counterpart; its result. NULL: it is issued. */
+    long (*legacy)(struct tblock *t, uint32_t nr, const uint64_t a[6]);
     /* A signal is about to be delivered; may change what a fault reports. */
     void (*signal)(struct thread *t, struct pending_signal *s, uint8_t flags);
     /* One thread ends without a call of its own (seccomp). */

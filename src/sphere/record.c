@@ -1,8 +1,10 @@
 #include "sphere/record.h"
 
+#include <asm/stat.h>
 #include <linux/futex.h>
 #include <linux/mman.h>
 #include <linux/sched.h>
+#include <linux/stat.h>
 
 #include "engine/cache.h"
 #include "engine/kept.h"
@@ -17,6 +19,7 @@
 #include "sphere/cpu_level.h"
 #include "sphere/event_log.h"
 #include "sphere/file_changes.h"
+#include "sphere/legacy.h"
 #include "sphere/memory_hash.h"
 #include "sphere/mode.h"
 #include "sphere/objects.h"
@@ -159,23 +162,35 @@ static bool takes_descriptor(uint64_t nr) {
     }
 }
 
-/* Calls that are many in one: an unknown command is an argument that is not valid. */
-static bool has_commands(uint64_t nr) { return nr == __NR_prctl || nr == __NR_fcntl || nr == __NR_keyctl; }
+/* No device and no socket: there is nothing that would know an odd request. */
+static bool is_plain_file(int fd) {
+    struct stat st;
+    if (SYS(fstat, fd, &st) != 0) return false;
+    return (st.st_mode & S_IFMT) == S_IFREG || (st.st_mode & S_IFMT) == S_IFDIR || (st.st_mode & S_IFMT) == S_IFIFO;
+}
+
+/* What the kernel would say, too, to a request that it does not know. */
+static long unknown_request(uint64_t nr, const uint64_t a[6]) {
+    switch (nr) {
+    case __NR_ioctl:
+        if (SYS(fcntl, a[0], 1 /* F_GETFD */) == -EBADF) return -EBADF;
+        if (!is_plain_file((int)a[0])) say_refused(nr, a[1]);
+        return -ENOTTY;
+    case __NR_fcntl: return SYS(fcntl, a[0], 1 /* F_GETFD */) == -EBADF ? -EBADF : -EINVAL;
+    case __NR_prctl: return -EINVAL;
+    case __NR_keyctl: return -EOPNOTSUPP;
+    case __NR_ptrace: say_refused(nr, 0); return -EPERM;
+    default: say_refused(nr, 0); return -ENOSYS;
+    }
+}
 
 /* 0: may be issued. */
 static long refusal(uint64_t nr, const uint64_t a[6]) {
     if (nr == __NR_rseq || nr == __NR_restart_syscall) return nr == __NR_rseq ? -ENOSYS : -EINTR;
     if (unlikely(fd_is_own(a[0])) && takes_descriptor(nr)) return -EBADF;
     if (nr == __NR_epoll_ctl && fd_is_own(a[2])) return -EBADF;
-    if (nr >= MODEL_CALLS || model_rows[nr].does == DOES_REFUSE || model_rows[nr].does == DOES_UNKNOWN) {
-        if (nr >= MODEL_CALLS || model_rows[nr].does == DOES_UNKNOWN) say_refused(nr, 0);
-        return -ENOSYS;
-    }
-    if (writes_anywhere(nr, a)) {
-        say_refused(nr, nr == __NR_ioctl ? a[1] : 0);
-        return nr == __NR_ioctl ? -ENOTTY : nr == __NR_ptrace ? -EPERM : has_commands(nr) ? -EINVAL : -ENOSYS;
-    }
-    return 0;
+    if (nr >= MODEL_CALLS || model_rows[nr].does == DOES_REFUSE || model_rows[nr].does == DOES_UNKNOWN) return -ENOSYS;
+    return writes_anywhere(nr, a) ? unknown_request(nr, a) : 0;
 }
 
 /* ---- ordinary calls ---- */
@@ -273,6 +288,7 @@ static long vdso_time(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
 /* One of the calls that are the same for all threads: the kernel keeps nothing for them in the program's memory. */
 static long own_tid_calls(struct tblock *tb, uint64_t nr, const uint64_t a[6]) {
     struct thread *t = tb->thread;
+    if (unlikely(code_watch_protected)) model_before_kernel_write(nr, a);
     switch (nr) {
     case __NR_set_tid_address: return thread_set_tid_address(t, a[0]);
     case __NR_set_robust_list: return thread_set_robust_list(t, a[0], a[1]);
@@ -308,6 +324,7 @@ static void finish(struct tblock *tb, gaddr next, uint64_t flags, long ret) {
     tb->gpr[RAX] = (uint64_t)ret;
     tb->gpr[RCX] = next;
     tb->gpr[R11] = flags;
+    if (unlikely(tb->thread->legacy.under_way)) legacy_done(tb);
 }
 
 static void signals_behind(struct thread *t) {
@@ -351,7 +368,7 @@ static void ordinary(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, 
     long ret = perform(tb, nr, a, is_output);
     if (ret == GATE_ABORTED) {
         if (is_output) outputs_end(&out, ret);
-        tb->pc = next - 2;
+        gate_retry(tb, next);
         if (signals_is_waiting(t)) {
             signals_deliver_deferred(t, EVF_AT_GATE);
             stream_commit();
@@ -495,7 +512,7 @@ static void exit_call(struct tblock *tb, int status) {
         end_of_process(t, (status & 0xff) << 8);
         sys_exit_group(tb, (uint64_t[6]){(uint64_t)status});
     }
-    log_exit(t, EV_EXIT, status);
+    log_exit(t, EV_EXIT, (status & 0xff) << 8);
     thread_clear_words(t);
     stream_commit();
     if (!t->vforked) order_remove(t);
@@ -505,10 +522,15 @@ static void exit_call(struct tblock *tb, int status) {
 
 static void thread_killed(struct thread *t, int signo) { exit_call(t->tb, signo); }
 
+/* Whether only its R-thread ends with a process: its memory is another's. */
+static bool is_sharer(const struct thread *t) {
+    return t->process->shares_memory || (t->tgid && t->tgid != t->process->pid);
+}
+
 static void exit_group_call(struct tblock *tb, int status) {
     struct thread *t = tb->thread;
-    if (t->process->shares_memory) {
-        end_of_sharer(t, status);
+    if (is_sharer(t)) {
+        end_of_sharer(t, (status & 0xff) << 8);
     } else {
         end_of_process(t, (status & 0xff) << 8);
     }
@@ -516,7 +538,7 @@ static void exit_group_call(struct tblock *tb, int status) {
 }
 
 static void death(struct thread *t, int signo) {
-    if (t->process->shares_memory)
+    if (is_sharer(t))
         end_of_sharer(t, signo);
     else
         end_of_process(t, signo);
@@ -551,7 +573,7 @@ static void on_syscall(struct tblock *tb) {
     gaddr next = tb->pc;
     uint64_t flags = tb->rflags | (tb->trap_flag ? RFLAGS_TF : 0);
     if (unlikely(signals_is_waiting(t))) {
-        tb->pc = next - 2;
+        gate_retry(tb, next);
         signals_deliver_deferred(t, EVF_AT_GATE);
         stream_commit();
         return;
@@ -586,6 +608,22 @@ static void on_syscall(struct tblock *tb) {
         break;
     default: ordinary(tb, nr, a, next, flags);
     }
+}
+
+static long on_legacy(struct tblock *tb, uint32_t nr, const uint64_t a[6]) {
+    struct thread *t = tb->thread;
+    long ret = legacy_issue(tb, nr, a);
+    struct outs o = {
+        .w = {.range = out_range, .anywhere = out_anywhere, .is_done = true, .ret = ret}, .t = t, .count = true};
+    legacy_writes(nr, a, &o.w);
+    struct event *e = event_new(t, EV_SYSCALL, (uint16_t)(LEGACY_CALL + nr), sizeof(struct ev_syscall));
+    struct ev_syscall *s = (struct ev_syscall *)(e + 1);
+    *s = (struct ev_syscall){.ret = ret, .outs = o.n};
+    memcpy(s->args, a, sizeof s->args);
+    o.count = false;
+    legacy_writes(nr, a, &o.w);
+    stream_commit();
+    return ret;
 }
 
 /* ---- other inputs ---- */
@@ -715,6 +753,7 @@ const struct mode mode_record = {
     .syscall = on_syscall,
     .tick_budget = on_tick_budget,
     .insn = on_insn,
+    .legacy = on_legacy,
     .signal = on_signal,
     .thread_killed = thread_killed,
     .death = death,

@@ -18,6 +18,7 @@
 #include "sphere/code_watch.h"
 #include "sphere/event_log.h"
 #include "sphere/file_changes.h"
+#include "sphere/legacy.h"
 #include "sphere/memory_hash.h"
 #include "sphere/mode.h"
 #include "sphere/objects.h"
@@ -523,6 +524,7 @@ static void finish(struct tblock *tb, gaddr next, uint64_t flags, long ret) {
     tb->gpr[RAX] = (uint64_t)ret;
     tb->gpr[RCX] = next;
     tb->gpr[R11] = flags;
+    if (unlikely(tb->thread->legacy.under_way)) legacy_done(tb);
 }
 
 /* The SYSCALL event of the call, compared and taken; its outputs are still to come. */
@@ -739,7 +741,7 @@ static void on_syscall(struct tblock *tb) {
     uint64_t flags = tb->rflags | (tb->trap_flag ? RFLAGS_TF : 0);
     const struct event *e = next_mine(t);
     if (e->kind == EV_SIGNAL && (e->flags & EVF_AT_GATE)) {
-        tb->pc = next - 2;
+        gate_retry(tb, next);
         deliver(t, e);
         arm(t);
         return;
@@ -773,6 +775,14 @@ static void on_syscall(struct tblock *tb) {
         break;
     default: ordinary(tb, e, nr, a, next, flags);
     }
+}
+
+static long on_legacy(struct tblock *tb, uint32_t nr, const uint64_t a[6]) {
+    struct thread *t = tb->thread;
+    struct ev_syscall s = take_call(t, next_mine(t), LEGACY_CALL + nr, a);
+    take_outs(t, s.outs);
+    arm(t);
+    return s.ret;
 }
 
 /* ---- start ---- */
@@ -848,6 +858,7 @@ const struct mode mode_replay = {
     .syscall = on_syscall,
     .tick_budget = on_tick_budget,
     .insn = on_insn,
+    .legacy = on_legacy,
     .signal = on_signal,
     .thread_killed = thread_killed,
     .death = on_death,

@@ -227,6 +227,11 @@ long seccomp_apply(struct tblock *t, uint64_t nr, const uint64_t a[6]) {
     }
     struct seccomp_data data = {.nr = (int)nr, .arch = AUDIT_ARCH_X86_64, .instruction_pointer = t->pc};
     memcpy(data.args, a, sizeof data.args);
+    const struct legacy_call *c = &t->thread->legacy;
+    if (c->under_way && c->nr) {
+        data.nr = (int)c->nr;
+        data.arch = AUDIT_ARCH_I386;
+    }
     return apply_filters(t, &data);
 }
 

@@ -306,7 +306,6 @@ void special_insn(struct tblock *t, enum special what) {
     switch (what) {
     case SPECIAL_INT:
         t->stepped = false;
-        t->pc += d.in.len;
         legacy_int80(t, d.in.len);
         break;
     case SPECIAL_FAR: do_far(&d); break;

@@ -60,6 +60,16 @@ struct guest_fault {
     uint64_t trapno, err;
 };
 
+/* A call by int $0x80 or the vsyscall page: while it is made, the registers are those of the same call by `syscall`. */
+struct legacy_call {
+    bool under_way;
+    uint32_t nr;      /* as the program gave it; int $0x80 */
+    uint64_t gpr[16]; /* the program's own */
+    gaddr pc;         /* where the call is */
+    gaddr next;       /* where it goes on */
+    uint64_t pops;    /* bytes that it takes from the stack */
+};
+
 struct thread {
     struct tblock *tb;
     struct process *process;
@@ -81,6 +91,7 @@ struct thread {
     struct guest_fault copy_fault; /* why guest_copy() failed last */
     uint8_t *sigstack;             /* the runtime's own alternate stack */
     struct seccomp seccomp;        /* the program's own filters */
+    struct legacy_call legacy;
     uint32_t number;               /* R-thread number within the stream; recording and replay */
     gaddr clear_tid, robust_head;  /* set_tid_address, set_robust_list; recording and replay */
     uint32_t turn;                 /* futex: counted up when the thread is given the turn */

@@ -39,7 +39,7 @@ struct __attribute__((packed)) epoll_event_raw {
     X(ioctl)                                                                                                      \
     X(mincore) X(madvise) X(mseal) X(getsockopt) X(clone) X(clone3) X(exit) X(wait4) X(semctl) X(msgrcv) X(fcntl) \
         X(prctl) X(nanosleep) X(clock_nanosleep) X(futex) X(futex2) X(futex_waitv) X(futex_requeue) X(keyctl)     \
-            X(name_to_handle) X(getxattrat)
+            X(name_to_handle) X(getxattrat) X(quotactl) X(quotactl_fd) X(sysfs)
 #define IRREGULAR_ENUM(name) BY_##name,
 #define IRREGULAR_DECLARE(name) irregular_fn writes_##name;
 #define IRREGULAR_FN(name) [BY_##name] = writes_##name,
@@ -99,6 +99,8 @@ gate_fn *const model_special[MODEL_CALLS] = {
 #undef SYSCALL_NEW
 
 /* ---- regular outputs ---- */
+
+#define BITS_MOST (1u << 20) /* descriptors that a process can have, and more than there are memory nodes */
 
 void writes_range(struct writes *w, gaddr start, uint64_t len) {
     if (!start || !len) return;
@@ -165,7 +167,7 @@ static void write_out(struct writes *w, const struct out *o, const uint64_t a[6]
     case OUT_OBJECT: writes_range(w, p, o->size); break;
     case OUT_COUNTED: writes_range(w, p, mul(o->size == 1 ? n : (uint32_t)n, o->size)); break;
     case OUT_AT_MOST: writes_range(w, p, mul(result_or(w, n), o->size)); break;
-    case OUT_BITSET: writes_range(w, p, ((uint32_t)n + 63ull) / 64 * 8); break;
+    case OUT_BITSET: writes_range(w, p, (MIN((uint32_t)n, BITS_MOST) + 63ull) / 64 * 8); break;
     case OUT_VALUE_RESULT: write_value_result(w, p, n); break;
     case OUT_IOVEC: write_iovecs(w, p, n, result_or(w, UINT64_MAX)); break;
     case OUT_MSG: write_msg(w, p, result_or(w, UINT64_MAX)); break;
@@ -181,6 +183,7 @@ void model_writes(uint64_t nr, const uint64_t a[6], struct writes *w) {
         return;
     }
     const struct call_row *row = &model_rows[nr];
+    if (w->is_done && (w->ret == -EBADF || w->ret == -ENOTTY || w->ret == -ENOSYS)) return; /* looked at nothing */
     if (w->is_done && w->ret == -EFAULT) w->is_done = false; /* half way: all that could have been written */
     if (w->is_done && w->ret < 0 && !(row->flags & CALL_EVEN_FAILED)) return;
     for (int i = 0; i < MODEL_OUTS && row->out[i].kind; i++) write_out(w, &row->out[i], a);
@@ -397,6 +400,21 @@ void writes_futex_waitv(const uint64_t a[6], struct writes *w) { write_waiters(w
 void writes_futex_requeue(const uint64_t a[6], struct writes *w) { write_waiters(w, a[0], 2); }
 void writes_futex2(const uint64_t a[6], struct writes *w) {
     if (!w->is_done && !(a[3] & FUTEX2_PRIVATE_)) writes_range(w, a[0], 4);
+}
+
+/* All that get something get one object. */
+static void write_quota(uint32_t command, gaddr p, struct writes *w) {
+    enum { GENERIC = 0x8000, XFS = 0x58, MOST = 256 };
+    uint32_t family = command >> 16;
+    if (family == GENERIC || family == XFS) writes_range(w, p, MOST);
+}
+
+void writes_quotactl(const uint64_t a[6], struct writes *w) { write_quota((uint32_t)a[0], a[3], w); }
+void writes_quotactl_fd(const uint64_t a[6], struct writes *w) { write_quota((uint32_t)a[1], a[3], w); }
+
+/* The name of a type of file system. */
+void writes_sysfs(const uint64_t a[6], struct writes *w) {
+    if (a[0] == 2) writes_range(w, a[2], 64);
 }
 
 void writes_keyctl(const uint64_t a[6], struct writes *w) {

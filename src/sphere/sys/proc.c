@@ -151,22 +151,22 @@ long sys_clone(struct tblock *t, uint64_t a[6]) {
 long sys_clone3(struct tblock *t, uint64_t a[6]) {
     struct clone_args ca;
     memset(&ca, 0, sizeof ca);
+    if (a[1] > PAGE_SIZE) return -E2BIG;
     if (a[1] < 64) return -EINVAL;
-    if (a[1] > sizeof ca) {
+    for (uint64_t i = sizeof ca; i < a[1]; i++) {
         uint8_t rest;
-        for (uint64_t i = sizeof ca; i < a[1]; i++)
-            if (!guest_read(&rest, a[0] + i, 1) || rest) return -E2BIG;
+        if (!guest_read(&rest, a[0] + i, 1)) return -EFAULT;
+        if (rest) return -E2BIG;
     }
     size_t size = MIN(a[1], sizeof ca);
     if (!guest_read(&ca, a[0], size)) return -EFAULT;
+    if ((ca.stack == 0) != (ca.stack_size == 0)) return -EINVAL; /* the kernel will not see these as given */
     gaddr stack = ca.stack ? ca.stack + ca.stack_size : 0;
     uint64_t args[6] = {(uint64_t)&ca, size, 0, 0, 0, 0};
     if (!(ca.flags & CLONE_VM)) {
         ca.stack = ca.stack_size = 0;
         return fork_here(t, __NR_clone3, args, stack);
     }
-    /* the kernel checks these as given */
-    if ((ca.stack == 0) != (ca.stack_size == 0)) return -EINVAL;
     return clone_vm(t, __NR_clone3, args, (uint64_t *)&ca.flags, ca.child_tid, stack, (uint64_t *)&ca.stack,
                     (uint64_t *)&ca.stack_size);
 }
