@@ -203,9 +203,13 @@ void order_take(struct thread *t) {
 }
 
 bool order_try(struct thread *t) {
+    static uint32_t seen_owner, seen_calls;
     lock_take(&order.lock);
-    uint32_t owner = __atomic_load_n(&order.owner, __ATOMIC_ACQUIRE);
-    bool got = (!owner || (owner & IN_CALL)) &&
+    uint32_t owner = __atomic_load_n(&order.owner, __ATOMIC_ACQUIRE), calls = order.calls;
+    bool same_call = (owner & IN_CALL) && owner == seen_owner && calls == seen_calls;
+    seen_owner = owner;
+    seen_calls = calls;
+    bool got = (!owner || (owner & WAITS) || same_call) &&
                __atomic_compare_exchange_n(&order.owner, &owner, id_of(t), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
     if (got) now_owns(t);
     lock_drop(&order.lock);

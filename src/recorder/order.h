@@ -23,7 +23,7 @@ bool order_is_last(void);
 
 /* The pager of shared memory: the number that it has instead of an R-thread's. It never queues. */
 #define ORDER_PAGER 0xfffff
-/* Takes the turn if nobody has it, or from a call. */
+/* Takes the turn if nobody has it, or from a call that waits or has been seen by the last try, too. */
 bool order_try(struct thread *t);
 /* Asks who computes to come to a tick point. */
 void order_interrupt(void);

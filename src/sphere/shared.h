@@ -59,8 +59,8 @@ void shared_hold(gaddr start, size_t len);
 bool shared_tracks(int fd, const struct mapping *m);
 /* mode.acquire */
 void shared_acquire(struct thread *t, struct shared_at at, gaddr addr);
-/* Hands over pages that others want. The caller has the turn. flags: EVF_* of the events. */
-void shared_serve(struct thread *t, uint8_t flags);
+/* Hands over pages that others want. The caller has the turn. flags: EVF_* of the events. computing: it will go on at once. */
+void shared_serve(struct thread *t, uint8_t flags, bool computing);
 /* Whether somebody wants one: cheap. */
 bool shared_is_wanted(void);
 void shared_claim(uint64_t object, uint64_t page, uint64_t n);

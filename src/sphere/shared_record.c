@@ -21,7 +21,13 @@
 #include "sphere/signals.h"
 #include "sphere/sys/special.h"
 
-#define LEASE_NS 40000ull   /* how long a page stays at least */
+/* How long pages stay at least, since the last one came: long enough for getting them to have been worth it while the owner
+ * computes; a while if it waits for yet another page, because they are needed together; just long enough for one access while
+ * it waits for something else. And how long at most. */
+#define LEASE_COMPUTING_NS 1000000ull
+#define LEASE_AWAITING_NS 300000ull
+#define LEASE_WAITING_NS 30000ull
+#define LEASE_MOST_NS 10000000ull
 #define LOOK_NS 60000l      /* how often the pager looks for a moment to act */
 #define WAIT_NS 20000000l   /* how often a waiting thread looks whether the owner lives */
 #define AROUND 16           /* pages that nobody owns are taken in groups */
@@ -31,6 +37,7 @@ static uint64_t me; /* OWNER; 0: not registered */
 static struct shared_sharer *self;
 static struct thread *pager;
 static uint32_t pager_is_up; /* futex */
+static uint64_t last_take_ns;
 
 static uint64_t now_ns(void) {
     struct __kernel_timespec ts;
@@ -90,7 +97,7 @@ static void log_page(struct thread *t, enum event_kind kind, struct shared_at at
 
 /* p is ours in the tables. from: the stream that had it and is no more, or -1. */
 static void take(struct thread *t, struct shared_at at, struct shared_page *p, uint64_t from) {
-    p->since_ns = now_ns();
+    p->since_ns = last_take_ns = now_ns();
     shared_take(at);
     log_page(t, EV_ACQUIRE, at, p->version, from, 0);
 }
@@ -131,6 +138,36 @@ static bool inherit(struct thread *t, struct shared_at at, struct shared_page *p
 
 /* ---- asking ---- */
 
+/* Pages that threads of this address space wait for; index + 1. */
+#define AWAITED 64
+static uint64_t awaited[AWAITED];
+static uint32_t n_awaited;
+
+static void await(uint64_t index, bool begin) {
+    __atomic_add_fetch(&n_awaited, begin ? 1u : -1u, __ATOMIC_SEQ_CST);
+    for (int i = 0; i < AWAITED; i++) {
+        uint64_t from = begin ? 0 : index + 1, to = begin ? index + 1 : 0;
+        if (__atomic_compare_exchange_n(&awaited[i], &from, to, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) return;
+    }
+}
+
+static bool is_awaited(uint64_t index) {
+    for (int i = 0; i < AWAITED; i++)
+        if (__atomic_load_n(&awaited[i], __ATOMIC_SEQ_CST) == index + 1) return true;
+    return false;
+}
+
+/* The request has been met, by whomever. */
+static void withdraw(uint64_t owner, uint64_t index) {
+    struct shared_sharer *s = &shared_tables()->sharers[OWNER_RING(owner)];
+    uint64_t request = REQUEST(index, the_stream.ring, the_stream.number);
+    for (int i = 0; i < SHARED_REQUESTS; i++) {
+        uint64_t expected = request;
+        if (__atomic_load_n(&s->request[i], __ATOMIC_RELAXED) == request)
+            __atomic_compare_exchange_n(&s->request[i], &expected, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+    }
+}
+
 static void ask(uint64_t owner, uint64_t index) {
     struct shared_sharer *s = &shared_tables()->sharers[OWNER_RING(owner)];
     uint64_t request = REQUEST(index, the_stream.ring, the_stream.number);
@@ -155,6 +192,7 @@ static void wait_for(struct thread *t, struct shared_page *p, uint64_t owner, ui
     for (int i = 0; i < SPINS && __atomic_load_n(&p->version, __ATOMIC_ACQUIRE) == seen; i++) __builtin_ia32_pause();
     if (__atomic_load_n(&p->version, __ATOMIC_ACQUIRE) == seen) wait_on(&p->version, seen, WAIT_NS);
     __atomic_sub_fetch(&p->waiters, 1, __ATOMIC_SEQ_CST);
+    withdraw(owner, index);
     order_leave_call(t);
 }
 
@@ -163,6 +201,8 @@ void shared_acquire(struct thread *t, struct shared_at at, gaddr addr) {
     shared_start_pager(t);
     uint64_t index = shared_index(at, 0);
     struct shared_page *p = &shared_tables()->pages[index];
+    if (shared_owns(at)) return;
+    await(index, true);
     while (!shared_owns(at)) {
         uint64_t owner = owner_of(p, index), nobody = 0;
         if (!owner) {
@@ -175,12 +215,15 @@ void shared_acquire(struct thread *t, struct shared_at at, gaddr addr) {
             take(t, at, p, UINT64_MAX);
         } else {
             enum fate fate = fate_of(owner & ~OWNER_GIVEN);
-            if (fate == ALIVE)
+            if (fate == ALIVE) {
                 wait_for(t, p, owner, index);
-            else
+                if (shared_owns(at)) log_page(t, EV_ACQUIRE, at, p->version, UINT64_MAX, 0); /* by another R-thread */
+            } else {
                 inherit(t, at, p, owner, fate, addr);
+            }
         }
     }
+    await(index, false);
     stream_commit();
 }
 
@@ -204,6 +247,14 @@ static void give(struct thread *t, uint64_t index, uint64_t to, uint8_t flags) {
     if (__atomic_load_n(&p->waiters, __ATOMIC_SEQ_CST)) wake_all(&p->version);
 }
 
+/* We were given the page for a request that had been met otherwise: on with it, it was never here. */
+static void pass_on(uint64_t index, uint64_t to) {
+    struct shared_page *p = &shared_tables()->pages[index];
+    uint64_t given = me | OWNER_GIVEN;
+    if (__atomic_compare_exchange_n(&p->owner, &given, to | OWNER_GIVEN, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+        wake_all(&p->version);
+}
+
 bool shared_is_wanted(void) {
     if (!me) return false;
     for (int i = 0; i < SHARED_REQUESTS; i++)
@@ -211,7 +262,22 @@ bool shared_is_wanted(void) {
     return false;
 }
 
-void shared_serve(struct thread *t, uint8_t flags) {
+static bool is_due(const struct shared_page *p, uint64_t now, bool computing) {
+    uint64_t lease = computing ? LEASE_COMPUTING_NS : n_awaited ? LEASE_AWAITING_NS : LEASE_WAITING_NS;
+    return now - last_take_ns >= lease || now - p->since_ns >= LEASE_MOST_NS;
+}
+
+/* Whether the R-thread that computes has had a page for long enough. */
+static bool is_any_due(void) {
+    uint64_t now = now_ns();
+    for (int i = 0; i < SHARED_REQUESTS; i++) {
+        uint64_t request = __atomic_load_n(&self->request[i], __ATOMIC_ACQUIRE);
+        if (request && is_due(&shared_tables()->pages[REQUEST_INDEX(request)], now, true)) return true;
+    }
+    return false;
+}
+
+void shared_serve(struct thread *t, uint8_t flags, bool computing) {
     uint64_t now = now_ns();
     for (int i = 0; i < SHARED_REQUESTS; i++) {
         uint64_t request = __atomic_load_n(&self->request[i], __ATOMIC_ACQUIRE);
@@ -219,10 +285,11 @@ void shared_serve(struct thread *t, uint8_t flags) {
         uint64_t index = REQUEST_INDEX(request), to = who_asked(request);
         struct shared_page *p = &shared_tables()->pages[index];
         uint64_t owner = owner_of(p, index);
-        if (owner == (me | OWNER_GIVEN)) continue; /* not here yet */
-        if (owner == me && to && now - p->since_ns < LEASE_NS) continue;
+        if (owner == (me | OWNER_GIVEN) && is_awaited(index)) continue; /* not here yet */
+        if (owner == me && to && !is_due(p, now, computing)) continue;
         __atomic_store_n(&self->request[i], 0, __ATOMIC_RELEASE);
         if (owner == me && to) give(t, index, to, flags);
+        if (owner == (me | OWNER_GIVEN) && to) pass_on(index, to);
     }
 }
 
@@ -269,9 +336,9 @@ static void pager_main(struct thread *t) {
             continue;
         }
         if (order_try(t)) {
-            shared_serve(t, EVF_AFTER);
+            shared_serve(t, EVF_AFTER, false);
             order_drop(t);
-        } else {
+        } else if (is_any_due()) {
             order_interrupt();
         }
         if (shared_is_wanted()) wait_on(&self->bell, __atomic_load_n(&self->bell, __ATOMIC_SEQ_CST), LOOK_NS);
@@ -300,6 +367,8 @@ void shared_start_pager(struct thread *t) {
 void shared_forget_pager(void) {
     pager = NULL;
     me = 0;
+    memset(awaited, 0, sizeof awaited);
+    n_awaited = 0;
 }
 
 /* ---- files ---- */
