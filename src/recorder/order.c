@@ -178,7 +178,9 @@ void order_take(struct thread *t) {
             }
             bool same_call = (owner & IN_CALL) && owner == seen_owner && calls == seen_calls;
             if (!same_call) call_since = now;
-            if (grab(t, seen_owner, seen_calls, same_call && now - call_since >= STEAL_AFTER_NS)) {
+            /* one who makes short calls all the time has to let others in, too */
+            bool overdue = now >= deadline;
+            if (grab(t, owner, calls, overdue || (same_call && now - call_since >= STEAL_AFTER_NS))) {
                 dequeue(t);
                 now_owns(t);
                 if (order.first) wake(order.first);
@@ -187,7 +189,7 @@ void order_take(struct thread *t) {
             }
             seen_owner = owner;
             seen_calls = calls;
-            if (!(owner & IN_CALL) && now >= deadline) {
+            if (!(owner & IN_CALL) && overdue) {
                 victim = order.owner_thread;
                 deadline = now + SLICE_NS;
             }
