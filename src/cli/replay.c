@@ -1,4 +1,4 @@
-/* reprise replay: repeats a recording. So far without a debugger (-a). */
+/* reprise replay: repeats a recording, with a debugger (debug.c) or without (-a). */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,26 +14,34 @@
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/cpu.h"
+#include "cli/debug.h"
 #include "cli/feed.h"
 #include "cli/print.h"
 #include "cli/start_runtime.h"
 #include "log/place.h"
 
 static const char replay_usage[] =
-    "usage: reprise replay -a [OPTIONS] [DIR|NAME]\n"
+    "usage: reprise replay [OPTIONS] [DIR|NAME] [-- GDB-ARGS...]\n"
     "\n"
     "Repeats a recording (default: the latest) exactly, from the recording alone: no file, process or network "
     "connection of\n"
-    "the recorded program is needed or touched.\n"
+    "the recorded program is needed or touched. gdb is started on it, and can go backwards as well as forwards.\n"
     "\n"
     "  -a, --autopilot  without a debugger: repeats what the program wrote to stdout and stderr and ends as it did\n"
-    "                   (so far the only way)\n"
-    "  --count          count the instructions (slower), for `reprise info` to relate the log's size to\n"
+    "  -e, --goto-end   begin at the end (the crash)\n"
+    "  -g POS           begin at a position, as `when` prints it in gdb\n"
+    "  -p PID           the process to debug (default: the first; `reprise ps` lists them)\n"
+    "  -s PORT          serve a debugger at this port of 127.0.0.1 (0: any), start none\n"
+    "  -x FILE          commands for gdb\n"
+    "  -d GDB           this gdb\n"
+    "  -q               say less\n"
     "  --verify         also compare the hashes of memory that `record --check` took\n"
+    "  --count          count the instructions (slower), for `reprise info` to relate the log's size to\n"
     "  --no-cache       neither use translations kept from earlier runs nor keep any\n"
     "  --help           this text\n"
     "\n"
-    "Exit status: the recorded program's; 125 if the replay went another way than the recording, which is said.\n";
+    "Exit status: gdb's; with -a the recorded program's; 125 if the replay went another way than the recording, which "
+    "is said.\n";
 
 #define LOOK_LEAST 300 /* us between looks at the rings */
 #define LOOK_MOST 10000
@@ -42,8 +50,10 @@ static const char replay_usage[] =
 
 struct order {
     const char *name;
-    bool autopilot, debugger, verify, count, cache;
+    bool autopilot, verify, count, cache;
     struct options debug;
+    struct debug_order debugger;
+    uint64_t pid; /* 0: the first process */
 };
 
 struct session {
@@ -67,50 +77,83 @@ struct session {
 
 /* ---- options ---- */
 
+static bool parse_position(struct order *o, const char *text) {
+    return (o->debugger.goal = position_parse(text, &o->debugger.at)) != GOAL_NONE;
+}
+
+static bool parse_port(struct order *o, const char *text) {
+    uint64_t port;
+    if (!parse_u64(text, &port) || port > 65535) return false;
+    o->debugger.serves = true;
+    o->debugger.port = (unsigned)port;
+    return true;
+}
+
+static bool parse_pid(struct order *o, const char *text) { return parse_u64(text, &o->pid) && o->pid <= INT_MAX; }
+
+static bool parse_commands(struct order *o, const char *text) {
+    o->debugger.commands = text;
+    return true;
+}
+
+static bool parse_debugger(struct order *o, const char *text) {
+    o->debugger.debugger = text;
+    return true;
+}
+
+static bool parse_debug(struct order *o, const char *text) { return is_key_value(text) && add_option(&o->debug, text); }
+
+static const struct {
+    const char *name, *needs;
+    bool (*parse)(struct order *, const char *value);
+} with_value[] = {
+    {"-g", "a position: EVENT[:TICKS[:STEPS]], begin or end", parse_position},
+    {"-s", "a port", parse_port},
+    {"-p", "a process", parse_pid},
+    {"-x", "a file", parse_commands},
+    {"-d", "a debugger", parse_debugger},
+    {"--debug", "KEY=VALUE", parse_debug},
+};
+
+/* -1: go on; otherwise the exit status. */
 static int parse(struct order *o, int argc, char **argv) {
-    static const char *const with_value[] = {"-g", "-s", "-p", "-x"};
-    static const char *const alone[] = {"-e", "--goto-end", "-q"};
-    bool names = false;
     for (int i = 1; i < argc; i++) {
         const char *a = argv[i];
-        bool known = false;
-        if (names || a[0] != '-') {
+        size_t k = 0;
+        while (k < sizeof with_value / sizeof *with_value && strcmp(a, with_value[k].name) != 0) k++;
+        if (k < sizeof with_value / sizeof *with_value) {
+            if (++i >= argc || !with_value[k].parse(o, argv[i]))
+                return usage_error(&verb_replay, "%s needs %s", a, with_value[k].needs);
+        } else if (strcmp(a, "--") == 0) {
+            o->debugger.args = argv + i + 1;
+            break;
+        } else if (a[0] != '-') {
             if (o->name) return usage_error(&verb_replay, "one recording at a time");
             o->name = a;
-            continue;
-        }
-        for (size_t k = 0; k < sizeof alone / sizeof *alone; k++) known |= strcmp(a, alone[k]) == 0;
-        for (size_t k = 0; k < sizeof with_value / sizeof *with_value; k++)
-            if (strcmp(a, with_value[k]) == 0) {
-                if (++i >= argc) return usage_error(&verb_replay, "%s needs a value", a);
-                known = true;
-            }
-        if (known) {
-            o->debugger = true;
-        } else if (strcmp(a, "--") == 0) {
-            names = true;
         } else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
             fputs(replay_usage, stdout);
             return fflush(stdout) == 0 ? 0 : EXIT_OURS;
         } else if (strcmp(a, "-a") == 0 || strcmp(a, "--autopilot") == 0) {
             o->autopilot = true;
+        } else if (strcmp(a, "-e") == 0 || strcmp(a, "--goto-end") == 0) {
+            o->debugger.goal = GOAL_END;
+        } else if (strcmp(a, "-q") == 0) {
+            o->debugger.quiet = true;
         } else if (strcmp(a, "--verify") == 0) {
             o->verify = true;
         } else if (strcmp(a, "--count") == 0) {
             o->count = true;
         } else if (strcmp(a, "--no-cache") == 0) {
             o->cache = false;
-        } else if (strcmp(a, "--debug") == 0) {
-            if (i + 1 >= argc || !is_key_value(argv[i + 1]))
-                return usage_error(&verb_replay, "--debug needs KEY=VALUE");
-            if (!add_option(&o->debug, argv[++i])) return usage_error(&verb_replay, "--debug: too long");
         } else {
             return usage_error(&verb_replay, "unknown option '%s'", a);
         }
     }
-    if (o->autopilot && !o->debugger) return -1;
-    complain("there is no debugger yet; `reprise replay -a` repeats the recording without one");
-    return EXIT_OURS;
+    if (o->autopilot && o->debugger.args && o->debugger.args[0]) { /* no gdb: what follows is the recording */
+        if (o->name || o->debugger.args[1]) return usage_error(&verb_replay, "one recording at a time");
+        o->name = o->debugger.args[0];
+    }
+    return -1;
 }
 
 /* ---- before the start ---- */
@@ -392,14 +435,23 @@ static void keep_count(const struct session *s) {
     if (fd >= 0) close(fd);
 }
 
+/* ---- with a debugger ---- */
+
+static int with_debugger(struct order *o) {
+    complain("there is no debugger yet; `reprise replay -a` repeats the recording without one");
+    return EXIT_OURS;
+}
+
 static int replay_main(int argc, char **argv) {
     static struct order order = {.cache = true};
     static struct session session;
     struct session *s = &session;
     s->order = &order;
     child_fill_gaps();
+    order.debugger.debugger = "gdb";
     int status = parse(&order, argc, argv);
     if (status >= 0) return status;
+    if (!order.autopilot) return with_debugger(&order);
     if (!prepare(s)) return EXIT_OURS;
     if (!recording_stream(s->recording, 0)) return conclude(s); /* it ended before anything happened */
     prctl(PR_SET_CHILD_SUBREAPER, 1);

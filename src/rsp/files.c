@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "rsp/soname.h"
+
 #define REGIONS_MAX 65536
 #define READ_MOST 65536
 
@@ -65,10 +67,40 @@ static const char *proc_name(struct target *t, const char *path) {
     return *end == '/' ? end + 1 : NULL;
 }
 
+static const char *base_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* A library that is mapped under another path than it was asked for by: /lib/libx.so.1 may be /usr/lib/libx-1.2.so. */
+static int open_mapped(struct target *t, const char *path) {
+    size_t n;
+    struct memory_region *all = regions_of(t, &n);
+    const char *wanted = base_of(path), *before = "";
+    char name[256];
+    int found = -1;
+    for (size_t i = 0; i < n && all && found < 0; i++) {
+        all[i].name[sizeof all->name - 1] = '\0';
+        if (all[i].name[0] != '/' || strcmp(all[i].name, before) == 0) continue;
+        before = all[i].name;
+        int fd = t->ops->open_file(t, all[i].name);
+        if (fd < 0) continue;
+        if (strcmp(base_of(all[i].name), wanted) == 0 ||
+            (elf_soname(fd, name, sizeof name) && strcmp(name, wanted) == 0))
+            found = fd;
+        else
+            close(fd);
+    }
+    free(all);
+    return found;
+}
+
 static int open_path(struct target *t, const char *path) {
     const char *proc = proc_name(t, path);
     if (proc && (strcmp(proc, "maps") == 0 || strcmp(proc, "smaps") == 0)) return open_maps(t);
-    return proc ? -1 : t->ops->open_file(t, path);
+    if (proc) return -1;
+    int fd = t->ops->open_file(t, path);
+    return fd < 0 && strstr(base_of(path), ".so") ? open_mapped(t, path) : fd;
 }
 
 /* ---- operations: `in` stands behind the name ---- */

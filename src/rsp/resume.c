@@ -1,10 +1,11 @@
 /* Letting the target run, and saying why it stopped. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "rsp/packets.h"
 
-#define SEARCH_STEPS 10000 /* backwards, for an instruction of a thread that is not the current one */
+#define SEARCH_MS 2000 /* backwards, for an instruction of a thread that is not the current one */
 
 /* ---- threads ---- */
 
@@ -123,13 +124,20 @@ static bool reach_turn(struct gdb *g, int tid, struct stop *s) {
     return there;
 }
 
+static uint64_t now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
 static struct stop step_thread(struct gdb *g, const struct order *o) {
     struct target *t = g->target;
     struct stop s;
+    uint64_t began = now_ms();
     if (o->thread > 0 && !o->backward && !reach_turn(g, o->thread, &s)) return s;
-    for (int steps = 0;; steps++) {
+    for (;;) {
         s = run(g, o->backward, true);
-        bool others = o->backward && o->thread > 0 && s.thread != o->thread && steps < SEARCH_STEPS;
+        bool others = o->backward && o->thread > 0 && s.thread != o->thread && now_ms() - began < SEARCH_MS;
         if (s.reason != STOP_STEP) return s;
         if (others) continue;
         if (o->range == o->range_end || s.thread != thread_or_current(g, o->thread)) return s;
@@ -155,7 +163,8 @@ static void resume(struct gdb *g, const struct order *o) {
 }
 
 void resume_simple(struct gdb *g, bool backward, bool step) {
-    int thread = g->continue_thread > 0 ? g->continue_thread : 0;
+    /* Backward steps come without a thread unless gdb locks the scheduler: it means the one it stopped for. */
+    int thread = g->continue_thread > 0 ? g->continue_thread : backward ? g->last.thread : 0;
     resume(g, &(struct order){.backward = backward, .step = step, .thread = thread});
 }
 

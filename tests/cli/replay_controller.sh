@@ -11,7 +11,7 @@ for option in -e --goto-end '-g 5' '-s 1234' '-p 3' '-x file' -q; do
 done
 expect 7 '' "$REPRISE" replay --autopilot --verify --no-cache true-0
 expect 7 '' $replay -- true-0
-for bad in --nonsense '-g' '--debug x' 'a b'; do
+for bad in --nonsense '-g' '-g x' '-s 70000' '-p x' '--debug x' 'a b' '-- a b'; do
     $replay $bad >out 2>err
     [ $? = 125 ] && grep -q '^usage: reprise replay' err || wrong "replay $bad: $(head -1 err)"
 done

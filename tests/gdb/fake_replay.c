@@ -1,0 +1,43 @@
+/* fake_replay [-e] [-g POS] [-s PORT] [-x FILE] [-q] [-n STEPS] [--] [GDB ARGS]: `reprise replay` on the target of
+ * tests/unit/fake_target.h, which has no recording. */
+#include <stdarg.h>
+
+#include "../unit/fake_target.h"
+#include "cli/cli.h"
+#include "cli/debug.h"
+
+static struct fake fake;
+static uint64_t steps = 100000;
+
+void complain(const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    fputs("reprise: ", stderr);
+    vfprintf(stderr, format, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+}
+
+static struct target *open_fake(void *arg) {
+    fake_open(&fake, steps);
+    fake.program = getenv("FAKE_PROGRAM");
+    return steps ? &fake.target : NULL;
+}
+
+int main(int argc, char **argv) {
+    struct debug_order o = {.debugger = getenv("FAKE_GDB") ? getenv("FAKE_GDB") : "gdb", .open = open_fake};
+    for (int c; (c = getopt(argc, argv, "eg:s:x:qn:")) != -1;) switch (c) {
+        case 'e': o.goal = GOAL_END; break;
+        case 'g':
+            o.goal = position_parse(optarg, &o.at);
+            if (o.goal == GOAL_NONE) return EXIT_OURS;
+            break;
+        case 's': o.serves = true, o.port = (unsigned)atoi(optarg); break;
+        case 'x': o.commands = optarg; break;
+        case 'q': o.quiet = true; break;
+        case 'n': steps = strtoull(optarg, NULL, 0); break;
+        default: return EXIT_OURS;
+        }
+    o.args = argv + optind;
+    return debug(&o);
+}
