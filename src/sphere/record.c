@@ -66,6 +66,7 @@ static uint32_t log_outs(struct thread *t, uint64_t nr, const uint64_t a[6], lon
     struct outs o = {
         .w = {.range = out_range, .anywhere = out_anywhere, .is_done = true, .ret = ret}, .t = t, .count = count};
     if (nr < MODEL_CALLS) model_writes(nr, a, &o.w);
+    if (unlikely(t->marked_word)) out_range(&o.w, t->marked_word, 4);
     if (unlikely(code_files_mem_open)) out_by_file(&o, nr, a, ret);
     return o.n;
 }
@@ -277,6 +278,24 @@ static long issue_holding(struct tblock *tb, uint64_t nr, uint64_t a[6], bool ma
     return ret;
 }
 
+/* Waiting for a robust mutex of another process. The kernel cannot mark it when its owner is killed and the page is elsewhere. */
+static long wait_for_owner(struct tblock *tb, uint64_t nr, const uint64_t a[6]) {
+    for (;;) {
+        struct shared_pause pause;
+        uint64_t b[6];
+        shared_pause_futex(&pause, a, b);
+        long ret = issue_holding(tb, nr, b, true);
+        if (ret != -ETIMEDOUT) return ret;
+        if (!shared_is_dead((uint32_t)a[2] & FUTEX_TID_MASK)) continue;
+        uint32_t value, marked = ((uint32_t)a[2] & FUTEX_WAITERS) | FUTEX_OWNER_DIED;
+        if (!guest_read(&value, a[0], 4)) return -EFAULT;
+        if (value != (uint32_t)a[2]) return -EAGAIN;
+        guest_write(a[0], &marked, 4);
+        tb->thread->marked_word = a[0];
+        return 0;
+    }
+}
+
 static long vdso_time(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
     int64_t v[2];
     if (!vdso_clock_gettime || nr != __NR_clock_gettime || vdso_clock_gettime((int)a[0], v) != 0)
@@ -307,6 +326,7 @@ static long perform(struct tblock *tb, uint64_t nr, uint64_t a[6], bool is_outpu
     case __NR_sched_yield:
         if (order_is_shared()) {
             order_yield(tb->thread);
+            if (shared_active) SYS(sched_yield);
             return 0;
         }
         return issue(tb, nr, a);
@@ -316,6 +336,7 @@ static long perform(struct tblock *tb, uint64_t nr, uint64_t a[6], bool is_outpu
     }
     ret = outputs_refuse(tb->thread, nr, a);
     if (ret) return ret;
+    if (unlikely(shared_active) && shared_is_robust_wait(nr, a)) return wait_for_owner(tb, nr, a);
     bool shared = (model_rows[nr].flags & CALL_BLOCKS) && order_is_shared() && !(is_output && outputs_is_ready(nr, a));
     return unlikely(shared_active) ? issue_holding(tb, nr, a, shared) : issue_either(tb, nr, a, shared);
 }
@@ -385,6 +406,7 @@ static void ordinary(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, 
         s->out_seq = out.seq;
     }
     log_outs(t, nr, asked, ret, false);
+    t->marked_word = 0;
     if (unlikely(nr == __NR_mmap || nr == __NR_shmat)) objects_log_mapped(t, nr, asked, ret);
     follow_files(t, nr, asked, ret);
     finish(tb, next, flags, ret);
@@ -492,6 +514,7 @@ static void clone_call(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next
 }
 
 static void end_of_process(struct thread *t, int status) {
+    thread_leave_mutexes(t);
     log_exit(t, EV_END, status);
     stream_close();
     shared_ended();

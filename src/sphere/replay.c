@@ -346,6 +346,7 @@ static void on_death(struct thread *t, int signo) {
         leave_to_others(t);
     }
     verify(t, e, EV_END, "death by a signal");
+    thread_leave_mutexes(t);
     int status = ((const struct ev_exit *)(e + 1))->status;
     if (status != signo) diverged(t, e, "signal", (uint64_t)status, (uint64_t)signo);
     leave(RING_ENDED_PROCESS, status, 0);
@@ -621,6 +622,7 @@ static void exit_call(struct thread *t) {
     int status = ((const struct ev_exit *)(e + 1))->status;
     if (e->kind == EV_END) {
         verify(t, e, EV_END, "exit");
+        thread_leave_mutexes(t);
         end_process(t, status);
     }
     verify(t, e, EV_EXIT, "exit");

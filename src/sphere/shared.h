@@ -64,6 +64,8 @@ void shared_serve(struct thread *t, uint8_t flags, bool computing);
 /* Whether somebody wants one: cheap. */
 bool shared_is_wanted(void);
 void shared_claim(uint64_t object, uint64_t page, uint64_t n);
+/* Whether the thread is no more, or a zombie that took part. */
+bool shared_is_dead(uint32_t tid);
 /* The pager must be there before a child can ask for pages. */
 void shared_start_pager(struct thread *t);
 /* In the child of a fork, recording. */

@@ -303,6 +303,15 @@ void shared_ended(void) {
     if (me) __atomic_store_n(&self->ended, 1, __ATOMIC_RELEASE);
 }
 
+bool shared_is_dead(uint32_t tid) {
+    if (SYS(kill, tid, 0) == -ESRCH) return true;
+    for (uint32_t i = 0; i < CHANNEL_RINGS; i++) {
+        struct shared_sharer *s = &shared_tables()->sharers[i];
+        if (s->pid == tid && (__atomic_load_n(&s->life, __ATOMIC_ACQUIRE) & FUTEX_OWNER_DIED)) return true;
+    }
+    return false;
+}
+
 /* ---- the pager ---- */
 
 /* The kernel tells everybody when the pager is no more, however it ended. */

@@ -96,6 +96,7 @@ struct thread {
     gaddr clear_tid, robust_head;  /* set_tid_address, set_robust_list; recording and replay */
     uint32_t turn;                 /* futex: counted up when the thread is given the turn */
     struct thread *turn_next;      /* in the queue for the turn */
+    gaddr marked_word;             /* recording: the call under way has marked a robust mutex whose owner was killed */
     bool turn_lent;                /* in a call during which the turn may be stolen */
     void (*service)(struct thread *t); /* a thread of the runtime's own: what it does, forever */
     struct scheduled *scheduled;   /* replay: all of the thread that a kernel thread would have */

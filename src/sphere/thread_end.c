@@ -58,9 +58,13 @@ static void robust_list(struct thread *t) {
     if (head.pending & ~1ull) owner_died(t, (head.pending & ~1ull) + (uint64_t)head.offset, head.pending & 1);
 }
 
-void thread_clear_words(struct thread *t) {
+void thread_leave_mutexes(struct thread *t) {
     if (the_mode->kernel_signals) SYS(set_robust_list, 0, sizeof(struct robust_head));
     robust_list(t);
+}
+
+void thread_clear_words(struct thread *t) {
+    thread_leave_mutexes(t);
     if (!t->clear_tid) return;
     uint32_t zero = 0;
     code_watch_before_kernel_write(t->clear_tid, 4);

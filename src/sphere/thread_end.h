@@ -9,6 +9,8 @@ long thread_set_tid_address(struct thread *t, gaddr word);
 long thread_set_robust_list(struct thread *t, gaddr head, uint64_t len);
 /* Only of the calling thread. */
 long thread_get_robust_list(struct thread *t, const uint64_t a[6]);
+/* The process ends, and t with it: marks the robust mutexes that it holds. */
+void thread_leave_mutexes(struct thread *t);
 /* Clears the thread's id word, marks the robust mutexes that it holds, wakes who waits for them. */
 void thread_clear_words(struct thread *t);
 

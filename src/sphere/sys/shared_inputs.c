@@ -1,5 +1,7 @@
 #include "sphere/sys/shared_inputs.h"
 
+#include <linux/futex.h>
+
 #include "inproc/arena.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
@@ -173,4 +175,22 @@ bool shared_inputs_end(struct shared_inputs *in, uint64_t nr, uint64_t a[6], lon
     uint64_t before = shared_acquired;
     hold_all(nr, a, true, true);
     return before != shared_acquired;
+}
+
+/* ---- robust mutexes ---- */
+
+bool shared_is_robust_wait(uint64_t nr, const uint64_t a[6]) {
+    int op = (int)a[1] & FUTEX_CMD_MASK;
+    if (nr != __NR_futex || a[3] || (op != FUTEX_WAIT && op != FUTEX_WAIT_BITSET)) return false;
+    return (a[2] & FUTEX_WAITERS) && (a[2] & FUTEX_TID_MASK) && is_tracked(a[0], 4);
+}
+
+void shared_pause_futex(struct shared_pause *p, const uint64_t a[6], uint64_t b[6]) {
+    memcpy(b, a, 6 * sizeof *b);
+    p->time[0] = p->time[1] = 0;
+    if ((a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET) SYS(clock_gettime, 1 /* CLOCK_MONOTONIC */, p->time); /* absolute */
+    p->time[1] += 100000000;
+    if (p->time[1] >= 1000000000) p->time[0]++, p->time[1] -= 1000000000;
+    b[1] &= ~(uint64_t)FUTEX_CLOCK_REALTIME;
+    b[3] = (uint64_t)p->time;
 }

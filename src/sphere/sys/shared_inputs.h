@@ -15,6 +15,13 @@ void shared_inputs_begin(struct shared_inputs *in, uint64_t nr, uint64_t a[6], b
 /* Restores them. True: the call failed because a page went away meanwhile, and has to be made again. */
 bool shared_inputs_end(struct shared_inputs *in, uint64_t nr, uint64_t a[6], long ret);
 
+/* A wait without end for a robust mutex (its word names the owner), and the same for a tenth of a second. */
+struct shared_pause {
+    int64_t time[2];
+};
+bool shared_is_robust_wait(uint64_t nr, const uint64_t a[6]);
+void shared_pause_futex(struct shared_pause *p, const uint64_t a[6], uint64_t b[6]);
+
 /* All that the call has written, in the program's memory, is ours. */
 void shared_hold_written(uint64_t nr, const uint64_t a[6], long ret);
 

@@ -1,0 +1,17 @@
+/* An owner that is killed while it writes. */
+#include "shared.h"
+
+int main(void) {
+    volatile uint64_t *c = share(8192);
+    for (int round = 0; round < 4; round++) {
+        pid_t pid = fork();
+        if (pid == 0)
+            for (;;) c[0]++, c[512] = c[0] * 3;
+        while (c[0] < 1000u * (unsigned)(round + 1)) {}
+        usleep(3000);
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        printf("%lu %lu\n", c[0], c[512]);
+    }
+    return 0;
+}
