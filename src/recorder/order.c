@@ -9,7 +9,7 @@
 #include "inproc/sys.h"
 #include "sphere/hurry.h"
 
-#define SLICE_NS 4000000ull     /* how long a thread may compute while others wait */
+#define SLICE_NS 1000000ull     /* how long a thread may compute while others wait */
 #define STEAL_AFTER_NS 20000ull /* how long a call may take before its turn is stolen */
 #define LOOK_LEAST_NS 25000ull  /* how often the first in the queue looks */
 #define LOOK_MOST_NS 1000000ull
@@ -144,7 +144,7 @@ static bool grab(struct thread *t, uint32_t seen_owner, uint32_t seen_calls, boo
     return __atomic_compare_exchange_n(&order.owner, &owner, id_of(t), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-static uint64_t slice(void) { return order.chaos ? 50000 + next_random() % (2 * SLICE_NS) : SLICE_NS; }
+static uint64_t slice(void) { return order.chaos ? 50000 + next_random() % (8 * SLICE_NS) : SLICE_NS; }
 
 void order_take(struct thread *t) {
     uint32_t seen_owner = 0, seen_calls = 0;

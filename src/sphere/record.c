@@ -514,6 +514,7 @@ static void clone_call(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next
 }
 
 static void end_of_process(struct thread *t, int status) {
+    process_clear_words(t->process);
     thread_leave_mutexes(t);
     log_exit(t, EV_END, status);
     stream_close();

@@ -339,6 +339,7 @@ static void on_signal(struct thread *t, struct pending_signal *s, uint8_t flags)
 }
 
 static void on_death(struct thread *t, int signo) {
+    if (!t->process->shares_memory) process_clear_words(t->process);
     const struct event *e = next_mine(t);
     if (e->kind == EV_EXIT) { /* a process that shares our memory */
         stream_take();
@@ -617,7 +618,15 @@ static void end_process(struct thread *t, int status) {
 }
 
 static void exit_call(struct thread *t) __attribute__((noreturn));
+static bool is_last(const struct thread *self) {
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (t != self && t->in_use && t->scheduled) return false;
+    return true;
+}
+
 static void exit_call(struct thread *t) {
+    bool ends_all = t->tb->gpr[RAX] == __NR_exit_group && !t->process->shares_memory;
+    if (ends_all || is_last(t)) process_clear_words(t->process);
     const struct event *e = next_mine(t);
     int status = ((const struct ev_exit *)(e + 1))->status;
     if (e->kind == EV_END) {

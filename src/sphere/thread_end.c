@@ -6,6 +6,7 @@
 #include "sphere/code_watch.h"
 #include "sphere/gate.h"
 #include "sphere/mode.h"
+#include "sphere/shared.h"
 
 #define ROBUST_MOST 2048 /* the kernel's ROBUST_LIST_LIMIT */
 
@@ -61,6 +62,12 @@ static void robust_list(struct thread *t) {
 void thread_leave_mutexes(struct thread *t) {
     if (the_mode->kernel_signals) SYS(set_robust_list, 0, sizeof(struct robust_head));
     robust_list(t);
+}
+
+void process_clear_words(struct process *p) {
+    if (!shared_active) return; /* nobody is left who could see it */
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (t->in_use && t->process == p) robust_list(t);
 }
 
 void thread_clear_words(struct thread *t) {
