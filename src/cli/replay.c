@@ -437,9 +437,22 @@ static void keep_count(const struct session *s) {
 
 /* ---- with a debugger ---- */
 
-static int with_debugger(struct order *o) {
+static struct target *open_target(void *arg) {
     complain("there is no debugger yet; `reprise replay -a` repeats the recording without one");
-    return EXIT_OURS;
+    return NULL;
+}
+
+static int with_debugger(struct order *o) {
+    static char store[PATH_MAX];
+    struct recording *r = open_recording(o->name);
+    if (!r) return EXIT_OURS;
+    if (recording_is_damaged(r)) say_if_cut(r);
+    if (!check_cpu(r) || !find_store(r, store, sizeof store)) return EXIT_OURS;
+    o->debugger.recording = r;
+    o->debugger.store = store;
+    o->debugger.open = open_target;
+    o->debugger.arg = o;
+    return debug(&o->debugger);
 }
 
 static int replay_main(int argc, char **argv) {

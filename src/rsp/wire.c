@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define RESENDS_MAX 8
@@ -38,13 +39,14 @@ static int next_byte(struct wire *w) {
     return w->in[w->at++];
 }
 
-static bool send_all(struct wire *w, const char *bytes, size_t n) {
+/* In one go: a packet in three pieces would wake the peer three times. */
+static bool send_all(struct wire *w, struct iovec *parts, size_t n) {
     while (n && !w->lost) {
-        ssize_t sent = send(w->fd, bytes, n, MSG_NOSIGNAL);
+        ssize_t sent = sendmsg(w->fd, &(struct msghdr){.msg_iov = parts, .msg_iovlen = n}, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR) continue;
         if (sent <= 0) return lose(w, sent < 0 ? strerror(errno) : "closed");
-        bytes += sent;
-        n -= (size_t)sent;
+        while (n && (size_t)sent >= parts->iov_len) sent -= (ssize_t)parts++->iov_len, n--;
+        if (n) *parts = (struct iovec){(char *)parts->iov_base + sent, parts->iov_len - (size_t)sent};
     }
     return !w->lost;
 }
@@ -98,7 +100,7 @@ long wire_get(struct wire *w, char *to) {
         }
         long n = get_body(w, to);
         if (n == -1) return -1;
-        if (w->acks && !send_all(w, n >= 0 ? "+" : "-", 1)) return -1;
+        if (w->acks && !send_all(w, &(struct iovec){n >= 0 ? "+" : "-", 1}, 1)) return -1;
         if (n >= 0) return n;
     }
 }
@@ -124,9 +126,10 @@ bool wire_put(struct wire *w, const char *bytes, size_t n) {
     static const char hex[] = "0123456789abcdef";
     uint8_t sum = 0;
     for (size_t i = 0; i < n; i++) sum += (uint8_t)bytes[i];
-    const char end[3] = {'#', hex[sum >> 4], hex[sum & 15]};
+    char end[3] = {'#', hex[sum >> 4], hex[sum & 15]};
     for (int tries = 0; tries < RESENDS_MAX; tries++) {
-        if (!send_all(w, "$", 1) || !send_all(w, bytes, n) || !send_all(w, end, sizeof end)) return false;
+        struct iovec parts[] = {{"$", 1}, {(char *)bytes, n}, {end, sizeof end}};
+        if (!send_all(w, parts, 3)) return false;
         bool again;
         if (!w->acks) return true;
         if (!is_acknowledged(w, &again)) return false;

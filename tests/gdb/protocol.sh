@@ -79,6 +79,24 @@ said 'Breakpoint 1, 0x' '= 16' 'No threads'
 session -q -- 'detach' 'attach 4242' 'p $rax' 'disconnect'
 said 'detached' '= 0'
 
+export FAKE_EXE=$PWD/prog
+# gdb gets the files of the recording: those of this machine while they are the same, else what the recording keeps
+cat >prog.c <<'C'
+#include <stdio.h>
+const int answer = 42;
+int main(void) { return puts("here") < 0; }
+C
+gcc -g -no-pie -o prog prog.c && REPRISE_DIR=$PWD/rd "$REPRISE" record -o rec ./prog >out 2>&1 || wrong "record: $(cat out)"
+session -q -r rec -- 'set trust-readonly-sections on' 'p answer' 'info inferiors' 'show sysroot'
+said '= 42' "$PWD/prog" 'root is "/"'
+sed -i 's/42/43/' prog.c && gcc -g -no-pie -o prog prog.c
+session -q -r rec -- 'set trust-readonly-sections on' 'p answer' 'info inferiors' 'show sysroot' 'shell ls -lR $(sed -n "s/^set sysroot //p" /tmp/reprise-*/commands)'
+said '= 42' "/root$PWD/prog" 'root"' 'lib -> usr/lib' 'libc.so.6 -> /usr/lib'
+rm prog
+session -q -r rec -- 'set trust-readonly-sections on' 'p answer' 'list answer'
+said '= 42' 'const int answer'
+unset FAKE_EXE
+
 # gdb's status is ours; a target that cannot be opened, a gdb that is not there
 timeout 20 "$replay" -- -nx -batch -ex 'quit 9' </dev/null >out 2>&1
 [ $? = 9 ] || wrong "the status is not gdb's"

@@ -34,6 +34,7 @@ struct fake {
     unsigned breaks[FAKE_LOOP], watches[3][FAKE_WORDS]; /* by break_kind - 1 */
     unsigned n_breaks, n_set;
     const char *program; /* the file behind /fake/program */
+    const char *exe;     /* NULL: that */
     bool changed;        /* a copy is at hand: */
     struct registers registers[FAKE_THREADS];
     uint8_t data[FAKE_PAGE];
@@ -246,7 +247,7 @@ static size_t fake_siginfo(struct target *t, void *to, size_t cap) {
 static int fake_pid(struct target *t) { return FAKE_PID; }
 
 static bool fake_exe(struct target *t, char *out, size_t cap) {
-    snprintf(out, cap, "/fake/program");
+    snprintf(out, cap, "%s", fake_of(t)->exe ? fake_of(t)->exe : "/fake/program");
     return true;
 }
 
