@@ -91,7 +91,7 @@ $(BUILD)/reprise-rt: $(RT_OBJ) $(ZYDIS) Makefile tools/check_rt.sh $(BUILD)/rt/o
 	$(Q)mv $@.tmp $@
 
 # ---- the command: static, because its own start-up is part of every `reprise run` --------------------------------------
-CLI_SRC   := $(wildcard src/cli/*.c src/base/*.c src/log/*.c src/rsp/*.c)
+CLI_SRC   := $(wildcard src/cli/*.c src/base/*.c src/log/*.c src/replay/*.c src/rsp/*.c)
 CLI_OBJ   := $(CLI_SRC:%=$(BUILD)/cli/%.o)
 CLI_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -fno-pie -ffunction-sections -fdata-sections -Isrc \
              -D_GNU_SOURCE -DREPRISE_VERSION='"$(VERSION)"'

@@ -7,13 +7,13 @@ enum { EXIT_OURS = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
 struct verb {
     const char *name;
-    const char *summary;                /* one line, for `reprise help` */
+    const char *summary;                /* one line, for `reprise help`; NULL: not shown */
     const char *usage;                  /* the whole text of `reprise VERB --help` */
     int (*main)(int argc, char **argv); /* argv[0] is the verb; returns the exit status */
 };
 
 extern const struct verb verb_run, verb_record, verb_replay, verb_info, verb_ps, verb_ls, verb_dump, verb_rm, verb_pack,
-    verb_unpack;
+    verb_unpack, verb_walk;
 
 /* One line on stderr, "reprise: " in front. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

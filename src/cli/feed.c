@@ -39,9 +39,10 @@ static void damage(struct feed *f, struct feeding *g, const char *why) {
 /* Makes sure that there is something at hand. False: there is nothing more. */
 static bool refill(struct feed *f, struct feeding *g) {
     if (g->at < g->reader.raw_len) return true;
-    g->at = 0;
     switch (stream_reader_next(&g->reader)) {
-    case READ_GOT: return true;
+    case READ_GOT:
+        g->at = g->head > g->reader.position ? g->head - g->reader.position : 0; /* the first one may begin before */
+        return g->at < g->reader.raw_len;
     case READ_DAMAGED: damage(f, g, g->reader.why); return false;
     case READ_NONE: break;
     }
@@ -85,9 +86,10 @@ static bool change_state(struct ring *r, uint32_t from, uint32_t to) {
 static void begin(struct feed *f, uint32_t i, struct ring *r) {
     struct feeding *g = &f->rings[i];
     const struct stream_ref *stream = recording_stream(f->recording, r->stream);
-    *g = (struct feeding){.active = true, .pid = r->pid};
+    uint64_t from = CHANNEL_GET(r->tail);
+    *g = (struct feeding){.active = true, .pid = r->pid, .head = from, .tail = from};
     f->n_active++;
-    if (!stream || !stream_reader_open(&g->reader, f->recording, stream, 0)) {
+    if (!stream || !stream_reader_open(&g->reader, f->recording, stream, from)) {
         g->refused = true;
         change_state(r, RING_WANTED, RING_REFUSED);
         return;

@@ -5,13 +5,14 @@
 
 #include "cli/cli.h"
 
-static const struct verb *const verbs[] = {&verb_run, &verb_record, &verb_replay, &verb_info, &verb_ps,
-                                           &verb_ls,  &verb_dump,   &verb_rm,     &verb_pack, &verb_unpack};
+static const struct verb *const verbs[] = {&verb_run,  &verb_record, &verb_replay, &verb_info,   &verb_ps,  &verb_ls,
+                                           &verb_dump, &verb_rm,     &verb_pack,   &verb_unpack, &verb_walk};
 #define VERBS (sizeof verbs / sizeof *verbs)
 
 static void print_usage(FILE *to) {
     fputs("usage: reprise VERB [OPTIONS] [--] CMD...\n\nVerbs:\n", to);
-    for (size_t i = 0; i < VERBS; i++) fprintf(to, "  %-8s %s\n", verbs[i]->name, verbs[i]->summary);
+    for (size_t i = 0; i < VERBS; i++)
+        if (verbs[i]->summary) fprintf(to, "  %-8s %s\n", verbs[i]->name, verbs[i]->summary);
     fputs("  help     this text; `reprise help VERB` or `reprise VERB --help` says more about one verb\n"
           "\n"
           "Options:\n"

@@ -13,12 +13,12 @@
 #include "cli/channel_host.h"
 #include "cli/child.h"
 #include "cli/cli.h"
-#include "cli/cpu.h"
 #include "cli/debug.h"
 #include "cli/feed.h"
 #include "cli/print.h"
+#include "cli/replay_setup.h"
 #include "cli/start_runtime.h"
-#include "log/place.h"
+#include "replay/timeline.h"
 
 static const char replay_usage[] =
     "usage: reprise replay [OPTIONS] [DIR|NAME] [-- GDB-ARGS...]\n"
@@ -158,65 +158,6 @@ static int parse(struct order *o, int argc, char **argv) {
 
 /* ---- before the start ---- */
 
-/* Which of the recording's files `store` lacks: NULL for none. */
-static const struct object_ref *first_missing(const struct recording *r, const char *store) {
-    char base[PATH_MAX + 16], path[PATH_MAX + 64];
-    snprintf(base, sizeof base, "%.*s", PATH_MAX, store);
-    char *slash = strrchr(base, '/'); /* place_object() wants BASE, which has the store below it */
-    if (!slash) return r->n_objects ? r->objects : NULL;
-    *slash = '\0';
-    for (size_t i = 0; i < r->n_objects; i++)
-        if (!place_object(base, r->objects[i].object.name, path, sizeof path)) return &r->objects[i];
-    return NULL;
-}
-
-/* The store that has all the files: BASE's, the one beside the recording, the one it was recorded with. */
-static bool find_store(const struct recording *r, char *store, size_t cap) {
-    char places[3][PATH_MAX + 16], base[PATH_MAX], why[WHY_MAX];
-    int n = 0;
-    if (place_base(base, sizeof base, why)) snprintf(places[n++], sizeof *places, "%s/store", base);
-    if (r->dir) snprintf(places[n++], sizeof *places, "%s/../store", r->dir);
-    if (json_member_string(r->header, "store", base, sizeof base) && base[0] == '/')
-        snprintf(places[n++], sizeof *places, "%s", base);
-    const struct object_ref *missing = NULL;
-    for (int i = 0; i < n; i++) {
-        const struct object_ref *m = first_missing(r, places[i]);
-        if (!m && !strchr(places[i], ',') && strlen(places[i]) < cap) {
-            strcpy(store, places[i]);
-            return true;
-        }
-        if (m && !missing) missing = m;
-    }
-    if (missing)
-        complain("a file that the recording needs is not in %s any more: what was %s", places[0], missing->path);
-    else
-        complain("the files that the recording needs are in a directory whose name has a comma: it must be renamed");
-    return false;
-}
-
-static bool check_cpu(const struct recording *r) {
-    struct json cpu, flags, word;
-    struct cpu here;
-    char wanted[4096] = "", missing[1024], name[64], vendor[64] = "";
-    if (!json_member(r->header, "cpu", &cpu)) return true;
-    cpu_read(&here, CPU_ALL);
-    if (json_member(cpu, "flags", &flags))
-        for (word = json_first(flags); json_is(word); word = json_next(word)) {
-            size_t len = strlen(wanted);
-            if (json_string(word, name, sizeof name) > 0)
-                snprintf(wanted + len, sizeof wanted - len, "%s%s", len ? " " : "", name);
-        }
-    if (!cpu_has_all(here.flags, wanted, missing, sizeof missing)) {
-        complain("this processor lacks what the recorded one had: %s (record with --cpu v2 or v3 to avoid that)",
-                 missing);
-        return false;
-    }
-    json_member_string(cpu, "vendor", vendor, sizeof vendor);
-    if (vendor[0] && strcmp(vendor, here.vendor) != 0)
-        complain("warning: recorded on a processor of %s: some floating-point results may differ here", vendor);
-    return true;
-}
-
 static bool read_command(struct session *s) {
     struct json command, word;
     size_t n = 0;
@@ -240,20 +181,11 @@ bad:
 
 static bool prepare(struct session *s) {
     const struct order *o = s->order;
-    char store[PATH_MAX], seed_text[32] = "";
-    s->recording = open_recording(o->name);
-    if (!s->recording) return false;
-    if (recording_is_damaged(s->recording)) say_if_cut(s->recording);
-    if (!read_command(s) || !check_cpu(s->recording) || !find_store(s->recording, store, sizeof store)) return false;
-    json_member_string(s->recording->header, "seed", seed_text, sizeof seed_text);
-    unsigned long seed = strtoul(seed_text, NULL, 16);
-    add_cache_options(&s->options, o->cache, &seed);
-    add_optionf(&s->options, "store=%s", store);
-    if (o->verify) add_option(&s->options, "verify=1");
-    if (o->debug.len && !add_option(&s->options, o->debug.text)) {
-        complain("--debug: too long");
-        return false;
-    }
+    struct replay_setup setup;
+    if (!replay_set_up(&setup, o->name, o->cache, o->verify, &o->debug)) return false;
+    s->recording = setup.recording;
+    s->options = setup.options;
+    if (!read_command(s)) return false;
     for (size_t i = 0; i < s->recording->n_streams; i++) s->total += s->recording->streams[i].raw_len;
     limits_raise();
     s->channel = channel_make(&s->channel_fd, 0);
@@ -437,21 +369,31 @@ static void keep_count(const struct session *s) {
 
 /* ---- with a debugger ---- */
 
-static struct target *open_target(void *arg) {
-    complain("there is no debugger yet; `reprise replay -a` repeats the recording without one");
-    return NULL;
+struct debugged {
+    struct replay_setup setup;
+    struct timeline_options options;
+};
+
+static struct target *open_timeline(void *arg) {
+    struct debugged *d = arg;
+    char why[WHY_MAX] = "";
+    struct target *t = timeline_open(&d->options, why, sizeof why);
+    if (!t) complain("%s", why);
+    return t;
 }
 
 static int with_debugger(struct order *o) {
-    static char store[PATH_MAX];
-    struct recording *r = open_recording(o->name);
-    if (!r) return EXIT_OURS;
-    if (recording_is_damaged(r)) say_if_cut(r);
-    if (!check_cpu(r) || !find_store(r, store, sizeof store)) return EXIT_OURS;
-    o->debugger.recording = r;
-    o->debugger.store = store;
-    o->debugger.open = open_target;
-    o->debugger.arg = o;
+    static struct debugged d;
+    if (!replay_set_up(&d.setup, o->name, o->cache, o->verify, &o->debug)) return EXIT_OURS;
+    d.options = (struct timeline_options){.recording = d.setup.recording,
+                                          .pid = (int)o->pid,
+                                          .quiet = o->debugger.quiet,
+                                          .store = d.setup.store,
+                                          .options = &d.setup.options};
+    o->debugger.recording = d.setup.recording;
+    o->debugger.store = d.setup.store;
+    o->debugger.open = open_timeline;
+    o->debugger.arg = &d;
     return debug(&o->debugger);
 }
 

@@ -647,6 +647,15 @@ size_t cache_invalidate_range(gaddr lo, gaddr hi) {
     return n;
 }
 
+void cache_invalidate_at(gaddr pc) {
+    gaddr page = PAGE_DOWN(pc);
+    struct region *kept = cache_kept_region(pc);
+    bool tainted = kept && kept->tainted;
+    if (kept) invalidate_list(first_on_page(kept, page), page, pc, pc + 1);
+    invalidate_list(first_on_page(NULL, page), page, pc, pc + 1);
+    if (kept) kept->tainted = tainted; /* it is the file's code still; who sets breakpoints saves nothing */
+}
+
 void cache_safepoint(struct tblock *t) {
     uint64_t now = __atomic_load_n(&epoch, __ATOMIC_ACQUIRE);
     if (t->epoch == EPOCH_IDLE)

@@ -74,6 +74,7 @@ struct block {
     bool flags_dead;             /* at entry, so that a tick may be counted with them */
     bool pushes_first;           /* the first instruction overwrites the stack slot below the return address */
     bool is_kept;                /* lives in the kept region of its pc */
+    uint8_t break_len;           /* bytes at `host` that leave the cache for a breakpoint; 0: none */
     uint8_t *entry[ENTRY_KINDS]; /* NULL: not made yet; entry[ENTRY_PLAIN] == host */
     struct insn_map *map;
     struct exit *exits;
@@ -148,6 +149,8 @@ void cache_link(struct exit *x, struct block *to, uint8_t *entry);
 void cache_invalidate(struct block *b);
 /* Every block that has a byte in [lo, hi). Returns how many there were. */
 size_t cache_invalidate_range(gaddr lo, gaddr hi);
+/* Every block that holds the instruction at pc, whose bytes have not changed. */
+void cache_invalidate_at(gaddr pc);
 
 void cache_table_set(uint64_t table, gaddr pc, const void *host);
 

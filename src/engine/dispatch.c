@@ -75,6 +75,7 @@ void engine_on_enter(struct tblock *t) {
     for (;;) {
         cache_safepoint(t);
         if (unlikely(t->stepped)) engine_host.step_trap(t);
+        if (unlikely(t->debug)) engine_host.debug(t);
         struct block *b = cache_find(t->pc);
         bool full = false;
         if (!b) {
@@ -86,8 +87,8 @@ void engine_on_enter(struct tblock *t) {
         }
         if (b) {
             t->host_pc = (uint64_t)b->host;
-            if (unlikely(t->trap_flag)) {
-                t->step_host_pc = t->host_pc;
+            if (unlikely(t->trap_flag | t->debug_step)) {
+                t->step_host_pc = t->host_pc + (t->debug_step ? b->break_len : 0);
                 t->host_pc = (uint64_t)rt_step;
             }
             return;
@@ -206,7 +207,7 @@ void engine_on_ret_miss(struct tblock *t) {
         }
         lock_drop(&cache_lock);
     }
-    if (!s.host || unlikely(t->stepped | t->trap_flag)) {
+    if (!s.host || unlikely(t->stepped | t->trap_flag | t->debug)) {
         engine_on_enter(t);
         return;
     }

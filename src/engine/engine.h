@@ -18,6 +18,7 @@ enum special { /* instructions that leave the cache to be done by hand */
                SPECIAL_POPF,
                SPECIAL_RECORDED,  /* policy.intercept: its result is recorded */
                SPECIAL_FPU_STORE, /* done already; what it stored names an address of the cache */
+               SPECIAL_BREAK,     /* a breakpoint of the debugger is in front of the instruction */
                SPECIAL_STALE,     /* the bytes of a checked block have changed: the engine itself sees to it */
 };
 
@@ -37,6 +38,10 @@ struct engine_host {
     void (*bad_target)(struct tblock *t); /* the instruction at t->pc goes to an address that cannot be one */
     void (*step_trap)(struct tblock *t);  /* deliver the trap of an instruction that ran with the trap flag set */
     void (*safepoint)(struct tblock *t);  /* something is pending */
+    void (*debug)(struct tblock *t);      /* t->debug: about to go on at t->pc, with all state in place */
+    bool (*has_break)(gaddr pc);          /* NULL: no breakpoints */
+    /* Translations were loaded that know of no breakpoints. Caller holds cache_lock. */
+    void (*kept_loaded)(gaddr lo, gaddr hi);
     /* The budget of ticks is used up, at a tick point that is not executed yet; sets a new one. NULL: there is no limit. */
     void (*tick_budget)(struct tblock *t);
     uint64_t (*oldest_epoch)(void);      /* over all threads of the address space */

@@ -135,6 +135,7 @@ void kept_prepare(gaddr pc) {
         r->kept = (struct kept_head){.magic = KEPT_MAGIC, .build = build_id, .policy = the_policy->id, .file = f};
     }
     cache_set_kept_region(f.base, f.span, r);
+    if (engine_host.kept_loaded) engine_host.kept_loaded(f.text_start, f.text_end);
 }
 
 /* ---- saving ---- */

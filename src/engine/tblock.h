@@ -100,6 +100,8 @@ struct tblock {
     uint16_t guest_gs_selector;
     bool trap_flag;        /* TF as the program has it; never in rflags, where it would hit the runtime */
     bool stepped;          /* an instruction was run with the flag set, and its trap is due */
+    bool debug;            /* engine_host.debug wants to see the thread whenever it enters the cache */
+    bool debug_step;       /* one instruction, for the debugger: the program does not know */
     uint64_t step_host_pc; /* where rt_step is to go on */
 };
 

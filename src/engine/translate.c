@@ -63,6 +63,7 @@ struct build {
     struct block *known_call; /* the block runs into a call that this one holds */
     bool falls_out;           /* the last instruction may go on at `end` */
     bool checked;             /* verify the guest bytes at entry */
+    uint8_t break_len;        /* see struct block */
     bool exact_flags;         /* single instructions are to leave exact state */
     int n_exits, n_literals, n_sites, n_cold;
     struct insn insn[MAX_INSNS];
@@ -124,6 +125,8 @@ static bool decode_at(struct build *b, struct insn *in, gaddr pc, gaddr at, gadd
     return decode_insn(in, copy, avail, at);
 }
 
+static bool has_break(gaddr pc) { return engine_host.has_break && engine_host.has_break(pc); }
+
 static bool gather(struct build *b, gaddr pc, int limit) {
     struct code_range code;
     if (!engine_host.code_at(pc, &code)) return false;
@@ -134,7 +137,7 @@ static bool gather(struct build *b, gaddr pc, int limit) {
     for (b->n = 0; b->n < limit; b->n++) {
         struct insn *in = &b->insn[b->n];
         if (b->n > 0) {
-            if (cache_find(at)) break;
+            if (cache_find(at) || has_break(at)) break;
             if (PAGE_DOWN(at) > PAGE_DOWN(pc) + PAGE_SIZE) break; /* at most two pages: see struct block */
             if (at >= code.end && cache_kept_region(pc)) break;   /* a file's kept code stays within the file */
             if (at >= code.end && (!engine_host.code_at(at, &code) || code.checked != b->checked)) break;
@@ -705,6 +708,10 @@ static void emit_body(struct build *b) {
     for (int i = 0; i < b->n; i++) {
         b->map[i].host_off = (uint16_t)(b->e.p - b->host);
         b->map[i].guest_off = (uint16_t)(b->insn[i].pc - b->insn[0].pc);
+        if (i == 0 && has_break(b->insn[0].pc)) {
+            emit_special_exit(&b->e, b->insn[0].pc, TB_FN_SPECIAL, SPECIAL_BREAK);
+            b->break_len = (uint8_t)(b->e.p - b->host);
+        }
         if (i == 0 && b->checked) emit_check(b, b->insn[0].pc);
         emit_insn(b, i);
     }
@@ -735,6 +742,7 @@ static struct block *build_block(struct build *b, gaddr pc, enum entry_kind reas
     if (b->falls_out) add_exit(b, emit_jmp(&b->e, NULL), b->end, ENTRY_PLAIN);
     blk->host_len = (uint32_t)(b->e.p - blk->host);
     emit_colds(b);
+    blk->break_len = b->break_len;
     blk->n_insns = (uint16_t)b->n;
     blk->map = map;
     memcpy(map, b->map, sizeof *map * (size_t)b->n);
@@ -764,6 +772,7 @@ struct block *translate(gaddr pc, enum entry_kind reason) {
     struct build b; /* about 10 KB: runtime stacks are sized for it */
     b.n_exits = b.n_literals = b.n_sites = b.n_cold = 0;
     b.known_call = NULL;
+    b.break_len = 0;
     memset(b.map, 0, sizeof b.map);
     if (!gather(&b, pc, cache_stats.blocks < single_from ? MAX_INSNS : 1)) return NULL;
     b.exact_flags = cache_stats.blocks >= single_from;

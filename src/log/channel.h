@@ -20,8 +20,9 @@
 
 enum ring_state {
     RING_FREE,
-    RING_WANTED, /* replay: a runtime has claimed the ring for `stream`; the controller is to fill it and set RING_OPEN */
-    RING_OPEN,   /* in use */
+    RING_WANTED, /* replay: a runtime has claimed the ring for `stream`; the controller is to fill it, from byte `tail` of the
+                    stream on, and set RING_OPEN */
+    RING_OPEN, /* in use */
     RING_CLOSED, /* the writer has written everything: the ring is freed by the controller when it is empty (recording), or
                     by the controller when the runtime has set RING_DONE (replay) */
     RING_DONE,    /* replay: the runtime needs nothing more */
@@ -46,8 +47,8 @@ struct ring {
     uint32_t space;  /* futex: the reader counts it up when it has taken something and `writer_waits` is set */
     uint32_t filled; /* futex: the writer counts it up when it has written something and `reader_waits` is set */
     uint32_t writer_waits, reader_waits;
-    uint32_t ended; /* replay: how the stream ended, enum ring_ended */
-    int32_t status; /* RING_ENDED_PROCESS: as wait() gives it */
+    uint32_t ended;        /* replay: how the stream ended, enum ring_ended */
+    int32_t status;        /* RING_ENDED_PROCESS: as wait() gives it */
     uint64_t instructions; /* replay --count: of this stream */
     uint8_t reserved[4096 - 64];
 };
@@ -84,7 +85,7 @@ struct channel {
     uint64_t out_seq;   /* recording: outputs so far. Replay: outputs repeated so far */
     uint32_t out_futex; /* replay: counted up with out_seq */
     uint32_t out_lock; /* recording: held while a sphere output is written and numbered; 0 free, 1 held, 2 waited for */
-    uint64_t shares; /* the tables of log/shared.h are there */
+    uint64_t shares;   /* the tables of log/shared.h are there */
     uint8_t reserved[4096 - 64];
     struct channel_file files[CHANNEL_FILES];
 };

@@ -69,7 +69,7 @@ static void map_ring(int fd, uint32_t i) {
 }
 
 /* A free ring, taken for `state`; CHANNEL_RINGS: none. */
-static uint32_t claim_ring(int fd, enum ring_state state, uint64_t stream) {
+static uint32_t claim_ring(int fd, enum ring_state state, uint64_t stream, uint64_t from) {
     uint32_t start = __atomic_fetch_add(&the_channel->next_ring, 1, __ATOMIC_RELAXED);
     for (uint32_t k = 0; k < CHANNEL_RINGS; k++) {
         uint32_t i = (start + k) % CHANNEL_RINGS, expected = RING_FREE;
@@ -84,7 +84,7 @@ static uint32_t claim_ring(int fd, enum ring_state state, uint64_t stream) {
         if (ours) {
             r->stream = stream;
             r->pid = (uint32_t)SYS(getpid);
-            r->head = r->tail = 0;
+            r->head = r->tail = from;
             r->writer_waits = r->reader_waits = 0;
             r->ended = RING_NOT_ENDED;
             __atomic_store_n(&r->state, state, __ATOMIC_RELEASE);
@@ -98,7 +98,7 @@ static uint32_t claim_ring(int fd, enum ring_state state, uint64_t stream) {
 bool stream_new(struct stream *s) {
     if (is_stopped()) return false;
     uint64_t number = __atomic_fetch_add(&the_channel->next_stream, 1, __ATOMIC_RELAXED);
-    uint32_t i = claim_ring(channel_fd, RING_OPEN, number);
+    uint32_t i = claim_ring(channel_fd, RING_OPEN, number, 0);
     if (i == CHANNEL_RINGS) return false;
     *s = (struct stream){number, i};
     return true;
@@ -191,16 +191,34 @@ void stream_close(void) {
 
 /* ---- reading ---- */
 
-bool stream_attach_reader(int fd, uint64_t number) {
-    uint32_t i = claim_ring(fd, RING_WANTED, number);
+/* A ring that is filled from byte `from` of the stream on. */
+static bool attach_at(int fd, uint64_t number, uint64_t from) {
+    uint32_t i = claim_ring(fd, RING_WANTED, number, from);
     if (i == CHANNEL_RINGS) die("no room for another stream: more than %d processes at once", CHANNEL_RINGS);
     map_ring(fd, i);
     the_stream = (struct stream){number, i};
-    next = known = 0;
+    next = known = from;
     ring_doorbell();
     for (uint32_t state; (state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE)) == RING_WANTED;)
         wait(&ring->state, state, 1000);
-    if (ring->state != RING_REFUSED) return true;
+    return ring->state != RING_REFUSED;
+}
+
+static bool is_paused;
+
+void stream_pause(void) { is_paused = true; }
+
+void stream_resume(void) {
+    if (!is_paused) return;
+    is_paused = false;
+    uint64_t n = taken;
+    if (!attach_at(channel_fd, the_stream.number, next)) die("stream %lu cannot be read again", the_stream.number);
+    taken = n;
+    stream_peek_second(); /* who had looked at events finds them where they were */
+}
+
+bool stream_attach_reader(int fd, uint64_t number) {
+    if (attach_at(fd, number, 0)) return true;
     stream_done(RING_ENDED_CUT, 0, 0);
     return false;
 }

@@ -51,6 +51,10 @@ const struct event *stream_peek_second(void);
 void stream_take(void);
 /* Number of events taken so far. */
 uint64_t stream_taken(void);
+/* After a fork: the ring is the parent's. What was looked at is gone until stream_resume, which gets a ring of our own that
+ * goes on where this one stood. */
+void stream_pause(void);
+void stream_resume(void);
 /* Tells the controller how it ended. */
 void stream_done(enum ring_ended how, int status, uint64_t instructions);
 

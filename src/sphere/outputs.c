@@ -7,6 +7,7 @@
 
 #include "inproc/sys.h"
 #include "sphere/channel.h"
+#include "sphere/debug.h"
 #include "sphere/gate.h"
 
 #define SETS 64 /* descriptors from here on are not followed */
@@ -165,7 +166,11 @@ static void write_vector(uint32_t fd, gaddr v, uint64_t count, uint64_t n) {
 
 void outputs_repeat(uint64_t nr, const uint64_t a[6], uint32_t fd, uint64_t seq, long ret) {
     if (ret <= 0 || (fd != 1 && fd != 2)) return;
-    await_place(seq);
+    if (unlikely(debug_is_on)) { /* the first time only; others of the sphere are not there */
+        if (debug_is_quiet() || seq < __atomic_load_n(&the_channel->out_seq, __ATOMIC_RELAXED)) return;
+    } else {
+        await_place(seq);
+    }
     if (nr == __NR_writev || nr == __NR_pwritev || nr == __NR_pwritev2)
         write_vector(fd, a[1], a[2], (uint64_t)ret);
     else

@@ -16,6 +16,7 @@
 #include "sphere/aspace.h"
 #include "sphere/channel.h"
 #include "sphere/code_watch.h"
+#include "sphere/debug.h"
 #include "sphere/event_log.h"
 #include "sphere/file_changes.h"
 #include "sphere/legacy.h"
@@ -60,6 +61,7 @@ static void leave(enum ring_ended how, int status, int exit_status) {
 
 /* The log has no more events, though the process had not ended: it was killed, or the recording was. */
 static void cut_off(void) {
+    if (debug_is_on) debug_end(thread_self(), WORKER_ENDED, 0, "");
     kept_save();
     leave(RING_ENDED_CUT, 0, 0);
 }
@@ -81,10 +83,14 @@ static const char *call_name(uint64_t nr) {
 static void diverged(struct thread *t, const struct event *e, const char *what, uint64_t expected, uint64_t seen)
     __attribute__((noreturn));
 static void diverged(struct thread *t, const struct event *e, const char *what, uint64_t expected, uint64_t seen) {
-    say("replay diverged: stream %lu, thread %u, event %lu (%s%s%s), tick %lu, pc %lx: %s: recorded %lx, now %lx",
-        the_stream.number, t->number, stream_taken(), e ? kind_name(e->kind) : "none",
-        e && e->kind == EV_SYSCALL ? " " : "", e && e->kind == EV_SYSCALL ? call_name(e->code) : "", ticks_total(t->tb),
-        t->tb->pc, what, expected, seen);
+    char text[256];
+    fmt_into(text, sizeof text,
+             "replay diverged: stream %lu, thread %u, event %lu (%s%s%s), tick %lu, pc %lx: %s: recorded %lx, now %lx",
+             the_stream.number, t->number, stream_taken(), e ? kind_name(e->kind) : "none",
+             e && e->kind == EV_SYSCALL ? " " : "", e && e->kind == EV_SYSCALL ? call_name(e->code) : "",
+             ticks_total(t->tb), t->tb->pc, what, expected, seen);
+    if (debug_is_on) debug_end(t, WORKER_FAILED, 0, text);
+    say("%s", text);
     leave(RING_ENDED_DIVERGED, 0, 125);
     __builtin_unreachable();
 }
@@ -233,6 +239,7 @@ static void put(struct thread *t, const struct event *e);
 
 /* The page comes when its owner has released it, or has ended. */
 static void acquire_next(struct thread *t, const struct event *e) {
+    if (debug_is_on) debug_end(t, WORKER_FAILED, 0, "memory shared with other processes: not yet for the debugger");
     verify(t, e, EV_ACQUIRE, "shared page");
     struct ev_page v = *(const struct ev_page *)(e + 1);
     struct shared_page *p = page_of(&v);
@@ -270,15 +277,22 @@ static bool is_at_tick(const struct event *e) {
 }
 
 static void set_budget(struct thread *t) {
+    uint64_t budget = FOREVER;
+    if (debug_is_diverted) {
+        ticks_set_budget(t->tb, debug_budget(t, budget));
+        return;
+    }
     const struct event *e = stream_peek();
     if (!e) cut_off();
-    uint64_t budget = FOREVER;
     if (e->thread == t->number && is_at_tick(e)) {
         if (e->ticks < ticks_total(t->tb)) diverged(t, e, "tick has passed", e->ticks, ticks_total(t->tb));
         budget = e->ticks - ticks_total(t->tb);
     }
+    if (unlikely(debug_is_on)) budget = debug_budget(t, budget);
     ticks_set_budget(t->tb, budget);
 }
+
+void replay_set_budget(struct thread *t) { set_budget(t); }
 
 static void deliver(struct thread *t, const struct event *e) {
     verify(t, e, EV_SIGNAL, "signal");
@@ -286,6 +300,10 @@ static void deliver(struct thread *t, const struct event *e) {
     struct pending_signal s = {.is_fault = false};
     memcpy(&s.info, v->info, sizeof s.info);
     uint8_t flags = e->flags;
+    if (unlikely(debug_is_on)) {
+        debug_op(t, false);
+        debug_signal(t, &s.info, flags & EVF_AFTER);
+    }
     stream_take();
     if (s.info.signo < 1 || s.info.signo > NSIG_MAX) diverged(t, NULL, "signal number", 0, (uint64_t)s.info.signo);
     signals_deliver(t, &s, flags);
@@ -325,6 +343,11 @@ static void arm(struct thread *t) {
 /* mode.signal: a fault has recurred; what the processor said of it then is what counts. */
 static void on_signal(struct thread *t, struct pending_signal *s, uint8_t flags) {
     if (!s->is_fault) return;
+    if (unlikely(debug_is_on)) debug_op(t, false);
+    if (debug_is_diverted) {
+        debug_signal(t, &s->info, false);
+        return;
+    }
     const struct event *e = next_mine(t);
     verify(t, e, EV_FAULT, "fault");
     if (e->code != s->info.signo) diverged(t, e, "signal", e->code, (uint64_t)s->info.signo);
@@ -333,12 +356,21 @@ static void on_signal(struct thread *t, struct pending_signal *s, uint8_t flags)
     t->fault_err = v->err;
     t->fault_trapno = v->trapno;
     t->fault_cr2 = v->cr2;
+    if (unlikely(debug_is_on)) debug_signal(t, &s->info, false);
     stream_take();
     const struct event *next = stream_peek();
     if (next && next->kind != EV_END) set_budget(t);
 }
 
+/* The process has ended, as the next event says: a debugger may still look at it. */
+static void ended(struct thread *t, int status) {
+    if (!debug_is_on) return;
+    stream_take();
+    debug_end(t, WORKER_EXITED, status, "");
+}
+
 static void on_death(struct thread *t, int signo) {
+    if (debug_is_diverted) debug_end(t, WORKER_EXITED, signo, "");
     if (!t->process->shares_memory) process_clear_words(t->process);
     const struct event *e = next_mine(t);
     if (e->kind == EV_EXIT) { /* a process that shares our memory */
@@ -350,11 +382,26 @@ static void on_death(struct thread *t, int signo) {
     thread_leave_mutexes(t);
     int status = ((const struct ev_exit *)(e + 1))->status;
     if (status != signo) diverged(t, e, "signal", (uint64_t)status, (uint64_t)signo);
+    ended(t, status);
     leave(RING_ENDED_PROCESS, status, 0);
+}
+
+/* The debugger lets programs run for shorter stretches than the log does. */
+static bool is_due(struct thread *t) {
+    const struct event *e = debug_is_diverted ? NULL : next_of_all();
+    return e && e->thread == t->number && is_at_tick(e) && e->ticks == ticks_total(t->tb);
 }
 
 static void on_tick_budget(struct tblock *tb) {
     struct thread *t = tb->thread;
+    if (unlikely(debug_is_on)) {
+        if (!is_due(t)) {
+            debug_tick(t);
+            set_budget(t);
+            return;
+        }
+        debug_op(t, false);
+    }
     const struct event *e = next_mine(t);
     if (e->kind == EV_SIGNAL) {
         deliver(t, e);
@@ -382,6 +429,13 @@ static void on_insn(struct tblock *tb) {
     struct thread *t = tb->thread;
     struct recorded_insn in;
     if (!recorded_insn_decode(tb, &in)) return;
+    if (unlikely(debug_is_on)) debug_op(t, false);
+    if (debug_is_diverted) {
+        struct ev_insn now;
+        recorded_insn_execute(&in, tb, &now);
+        recorded_insn_apply(&in, tb, &now);
+        return;
+    }
     const struct event *e = next_mine(t);
     verify(t, e, EV_INSN, "instruction");
     if (e->code != in.which) diverged(t, e, "instruction", e->code, in.which);
@@ -461,6 +515,8 @@ static void map_again(struct thread *t, struct mapping *m, bool is_file) {
         else if (!is_unnamed(&v.object))
             fd = objects_open(&v.object), owned = true;
     }
+    /* copies of this process are not to share it with each other */
+    if (debug_is_on && shared && !m->tracked) m->flags = (m->flags & ~(uint32_t)MAP_TYPE) | MAP_PRIVATE;
     long ret = aspace_restore(m, fd, base);
     if (owned) SYS(close, fd);
     if (ret) diverged(t, NULL, "mapping fails", 0, (uint64_t)-ret);
@@ -547,6 +603,7 @@ static void ordinary(struct tblock *tb, const struct event *e, uint64_t nr, uint
     struct ev_syscall s = take_call(t, e, nr, a);
     /* files come behind a call's outputs, and mapping calls have none */
     do_again(tb, nr, a, s.ret);
+    if (unlikely(debug_is_on) && model_does(nr, a) != DOES_EMULATE) debug_mapped();
     take_outs(t, s.outs);
     finish(tb, next, flags, s.ret);
     arm(t);
@@ -612,6 +669,7 @@ static void clone_call(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next
 
 static void end_process(struct thread *t, int status) __attribute__((noreturn));
 static void end_process(struct thread *t, int status) {
+    ended(t, status);
     kept_save();
     leave(RING_ENDED_PROCESS, status, 0);
     __builtin_unreachable();
@@ -670,6 +728,13 @@ static bool do_fork(struct thread *t, const struct event *e) {
     stream_take();
     shared_before_fork(NULL);
     if (failed || stream == UINT64_MAX) return false;
+    if (debug_is_on) { /* one process is debugged: the one that the child becomes, or its parent */
+        if (!debug_follows(stream)) return false;
+        stream_done(RING_ENDED_EXEC, 0, 0);
+        forked_child(t, stream);
+        debug_begin(t);
+        return true;
+    }
     long pid = SYS(fork);
     if (pid < 0) die("cannot fork to replay a process (error %ld)", -pid);
     if (pid == 0) forked_child(t, stream);
@@ -711,6 +776,10 @@ static void exec_runtime(struct thread *t, uint64_t stream) {
 }
 
 static void exec_again(struct thread *t, uint64_t stream) {
+    if (debug_is_on) {
+        if (!t->process->shares_memory) debug_end(t, WORKER_EXEC, 0, "");
+        leave_to_others(t);
+    }
     if (!t->process->shares_memory) {
         kept_save();
         note_end();
@@ -750,6 +819,12 @@ static void on_syscall(struct tblock *tb) {
     gate_args(tb, a);
     gaddr next = tb->pc;
     uint64_t flags = tb->rflags | (tb->trap_flag ? RFLAGS_TF : 0);
+    if (unlikely(debug_is_on)) debug_op(t, true);
+    if (debug_is_diverted) {
+        finish(tb, next, flags, debug_call(tb, nr, a));
+        set_budget(t);
+        return;
+    }
     const struct event *e = next_mine(t);
     if (e->kind == EV_SIGNAL && (e->flags & EVF_AT_GATE)) {
         gate_retry(tb, next);
@@ -859,6 +934,7 @@ void replay_start(struct thread *t, uint64_t stream) {
     t->tb->rflags = s.rflags;
     s.exe[sizeof s.exe - 1] = 0;
     fmt_into(the_runtime.exe_path, sizeof the_runtime.exe_path, "%s", s.exe);
+    debug_begin(t);
     arm(t);
     engine_run(t->tb);
 }

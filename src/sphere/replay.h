@@ -10,4 +10,7 @@
 /* Builds the image that the stream starts with and runs it. Does not return. */
 void replay_start(struct thread *t, uint64_t stream) __attribute__((noreturn));
 
+/* For the debugger: how far the R-thread may run, anew. */
+void replay_set_budget(struct thread *t);
+
 #endif

@@ -40,6 +40,11 @@ uint64_t schedule_fs_base(void) {
     return base;
 }
 
+const uint8_t *schedule_extended_of(const struct thread *t, uint64_t *fs_base) {
+    *fs_base = t->scheduled->fs_base;
+    return t->scheduled->extended;
+}
+
 void schedule_start(struct thread *t) { t->scheduled = scheduled_new(); }
 
 void schedule_add(struct thread *t, void (*entry)(void), uint64_t fs_base) {

@@ -13,5 +13,7 @@ void schedule_switch(struct thread *to);
 /* The same, and the calling R-thread never goes on. */
 void schedule_leave(struct thread *to) __attribute__((noreturn));
 uint64_t schedule_fs_base(void);
+/* Of a suspended R-thread. */
+const uint8_t *schedule_extended_of(const struct thread *t, uint64_t *fs_base);
 
 #endif

@@ -101,6 +101,8 @@ static void restore_extended(uint8_t *area) {
 
 size_t sigframe_extended_size(void) { return xsave_size ? xsave_size : FX_SIZE; }
 
+uint64_t sigframe_extended_mask(void) { return xsave_mask; }
+
 void sigframe_save_extended(uint8_t *area) {
     if (xsave_size) {
         memset(area + XSTATE_HEADER, 0, 64);

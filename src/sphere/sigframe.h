@@ -44,6 +44,7 @@ void sigframe_start(void);
 
 /* All vector and x87 registers, to and from an area of this size, aligned to 64. */
 size_t sigframe_extended_size(void);
+uint64_t sigframe_extended_mask(void); /* XCR0; 0: the format of fxsave */
 void sigframe_save_extended(uint8_t *area);
 void sigframe_load_extended(const uint8_t *area);
 

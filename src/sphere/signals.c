@@ -7,6 +7,7 @@
 #include "log/events.h"
 #include "sphere/code_watch.h"
 #include "sphere/crash.h"
+#include "sphere/debug.h"
 #include "sphere/gate.h"
 #include "sphere/hurry.h"
 #include "sphere/mode.h"
@@ -81,7 +82,13 @@ static bool is_pushf(const uint8_t *code) { return code[0] == 0x9c || (code[0] =
 static void step_from(struct thread *t, struct ucontext_raw *uc, enum stepping why) {
     uc->mc.eflags |= RFLAGS_TF;
     t->stepping = why;
-    t->step_is_pushf = why == STEP_OUT && is_pushf((const uint8_t *)uc->mc.rip);
+    t->step_is_pushf = why != STEP_FOR_GUEST && is_pushf((const uint8_t *)uc->mc.rip);
+    t->step_from = uc->mc.rip;
+}
+
+/* A step has pushed flags with a trap flag that is ours. */
+static void hide_trap_flag(const struct thread *t, struct ucontext_raw *uc) {
+    if (t->step_is_pushf) ((uint8_t *)uc->mc.rsp)[1] &= (uint8_t) ~(RFLAGS_TF >> 8);
 }
 
 static bool between(uint64_t pc, const char *lo, const char *hi) { return pc >= (uint64_t)lo && pc < (uint64_t)hi; }
@@ -90,7 +97,7 @@ static bool between(uint64_t pc, const char *lo, const char *hi) { return pc >= 
 static void head_for_safepoint(struct thread *t, struct ucontext_raw *uc) {
     uint64_t pc = uc->mc.rip;
     uc->mc.eflags &= ~RFLAGS_TF;
-    if (t->stepping == STEP_OUT && t->step_is_pushf) ((uint8_t *)uc->mc.rsp)[1] &= (uint8_t) ~(RFLAGS_TF >> 8);
+    if (t->stepping == STEP_OUT) hide_trap_flag(t, uc);
     t->stepping = STEP_NOT;
     if (cache_contains(pc)) {
         if (fault_at_boundary(pc)) {
@@ -142,6 +149,57 @@ static void on_guest_step(struct thread *t, struct ucontext_raw *uc) {
     hold_further_signals(uc);
 }
 
+/* A string instruction traps after each repetition; a breakpoint behind it in the cache is quicker. There is one kernel thread. */
+#define INT3 0xcc
+static uint8_t *planted, replaced;
+
+static void unplant(void) {
+    if (planted) *planted = replaced;
+    planted = NULL;
+}
+
+static bool plant_behind(uint64_t pc) {
+    struct insn in;
+    if (!decode_insn(&in, (const uint8_t *)pc, INSN_MAX_LEN, pc)) return false;
+    planted = (uint8_t *)pc + in.len;
+    replaced = *planted;
+    *planted = INT3;
+    return true;
+}
+
+/* A step of the debugger's: goes on to the next instruction boundary, or until the runtime does the rest. */
+static void on_debugger_step(struct thread *t, struct ucontext_raw *uc) {
+    uint64_t pc = uc->mc.rip;
+    hide_trap_flag(t, uc);
+    bool inside = cache_contains(pc);
+    if (inside && pc == t->step_from && plant_behind(pc)) {
+        uc->mc.eflags &= ~RFLAGS_TF;
+        return;
+    }
+    if (inside && !fault_at_boundary(pc)) {
+        step_from(t, uc, STEP_FOR_DEBUGGER);
+        return;
+    }
+    uc->mc.eflags &= ~RFLAGS_TF;
+    t->stepping = STEP_NOT;
+    if (!inside) return;
+    struct fault_regs regs;
+    regs_from(&regs, &uc->mc);
+    fault_to_guest(t->tb, &regs);
+    t->tb->rflags &= ~RFLAGS_RF;
+    signals_leave_to_enter(uc);
+}
+
+void signals_step_on(struct thread *t, struct ucontext_raw *uc) { step_from(t, uc, STEP_FOR_DEBUGGER); }
+
+void signals_leave_to_enter(struct ucontext_raw *uc) {
+    uc->mc.rip = (uint64_t)engine_run;
+    uc->mc.eflags &= ~(RFLAGS_TF | RFLAGS_DF);
+    hold_further_signals(uc);
+}
+
+void signals_regs(struct fault_regs *r, const struct ucontext_raw *uc) { regs_from(r, &uc->mc); }
+
 static void on_fault(struct thread *t, struct siginfo_raw *info, struct ucontext_raw *uc) {
     uint64_t pc = uc->mc.rip;
     if (between(pc, guest_copy_insn, guest_copy_end)) {
@@ -183,16 +241,27 @@ void signals_handle(int signo, struct siginfo_raw *info, struct ucontext_raw *uc
         hurry_swallowed(t->tb, signo);
         if (uc->mc.rip == (uint64_t)rt_step) {
             uc->mc.rip = t->tb->step_host_pc;
-            step_from(t, uc, STEP_FOR_GUEST);
+            step_from(t, uc, t->tb->trap_flag ? STEP_FOR_GUEST : STEP_FOR_DEBUGGER);
+            return;
+        }
+        bool was_planted = planted && uc->mc.rip == (uint64_t)planted + 1;
+        unplant();
+        if (was_planted && signo == SIGTRAP_ && t->stepping == STEP_FOR_DEBUGGER) {
+            uc->mc.rip--;
+            t->step_is_pushf = false;
+            on_debugger_step(t, uc);
             return;
         }
         if (signo == SIGTRAP_ && info->code == TRAP_TRACE_ && t->stepping) {
             if (t->stepping == STEP_FOR_GUEST)
                 on_guest_step(t, uc);
+            else if (t->stepping == STEP_FOR_DEBUGGER)
+                on_debugger_step(t, uc);
             else
                 head_for_safepoint(t, uc);
             return;
         }
+        if (debug_is_on && signo == SIGSEGV_ && debug_fault(t, info, uc)) return;
         on_fault(t, info, uc);
         return;
     }

@@ -52,4 +52,12 @@ long signals_with_mask(struct tblock *t, uint64_t a[6], int mask_arg);
 /* Dies of a signal as the program would have. */
 void signals_die(struct thread *t, const struct siginfo_raw *info) __attribute__((noreturn));
 
+/* For the debugger's watchpoints, in the handler of a fault: the instruction is tried again and run to its end; or the cache is
+ * left, with the state in the thread block; what the registers are. */
+struct ucontext_raw;
+struct fault_regs;
+void signals_step_on(struct thread *t, struct ucontext_raw *uc);
+void signals_leave_to_enter(struct ucontext_raw *uc);
+void signals_regs(struct fault_regs *r, const struct ucontext_raw *uc);
+
 #endif

@@ -4,6 +4,7 @@
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
 #include "sphere/code_watch.h"
+#include "sphere/debug.h"
 #include "sphere/fpu_image.h"
 #include "sphere/gate.h"
 #include "sphere/legacy.h"
@@ -294,6 +295,10 @@ void special_bad_target(struct tblock *t) { protection(t, 0); }
 void special_insn(struct tblock *t, enum special what) {
     if (what == SPECIAL_RECORDED) {
         special_recorded(t);
+        return;
+    }
+    if (what == SPECIAL_BREAK) {
+        debug_break(t);
         return;
     }
     struct doing d = {.t = t};

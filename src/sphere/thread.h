@@ -25,9 +25,10 @@ struct process {
     int pid;
     struct limits limits;
     bool shares_memory; /* a vfork child: the address space is its parent's */
-    int rt_fd;          /* the runtime's own file, in this process's descriptor table; out of the program's reach. Recording:
+    int rt_fd; /* the runtime's own file, in this process's descriptor table; out of the program's reach. Recording:
                            the channel and the socket to the controller are the next two numbers */
-    uint64_t out_fds[3]; /* recording: [1] and [2] are sets of descriptors (below 64) that are the sphere's output and error */
+    uint64_t out_fds
+        [3]; /* recording: [1] and [2] are sets of descriptors (below 64) that are the sphere's output and error */
 };
 
 struct siginfo_raw { /* siginfo_t, 128 bytes */
@@ -49,8 +50,9 @@ struct altstack { /* stack_t */
 /* Why the trap flag is set in the cache. */
 enum stepping {
     STEP_NOT,
-    STEP_OUT,       /* to the next instruction boundary, with signals queued */
-    STEP_FOR_GUEST, /* to the next instruction boundary, because the program has its trap flag set */
+    STEP_OUT,          /* to the next instruction boundary, with signals queued */
+    STEP_FOR_GUEST,    /* to the next instruction boundary, because the program has its trap flag set */
+    STEP_FOR_DEBUGGER, /* the same, for the debugger */
 };
 
 /* A fault as the kernel reports it to a program. */
@@ -58,6 +60,16 @@ struct guest_fault {
     int signo, code;
     gaddr addr;
     uint64_t trapno, err;
+};
+
+/* What the debugger's agent knows of an R-thread (debug.c). */
+struct debugged {
+    gaddr pc; /* where it was seen last */
+    uint64_t rsp, ticks;
+    uint64_t counted;            /* ticks that are in the sum already */
+    uint64_t op_event, op_ticks; /* where it last took events */
+    bool has_op, in_call;
+    bool once; /* one instruction, then as the run says */
 };
 
 /* A call by int $0x80 or the vsyscall page: while it is made, the registers are those of the same call by `syscall`. */
@@ -78,6 +90,7 @@ struct thread {
     bool vforked; /* its parent waits for it and gives the slot back */
     bool in_call; /* a system call is under way, with the arguments that are in tb->gpr */
     enum stepping stepping;
+    uint64_t step_from;  /* host address where the step under way began */
     bool step_is_pushf;  /* the step under way pushes the flags, with a trap flag that is ours */
     uint64_t sigmask;    /* as the program sees it */
     uint64_t saved_mask; /* sigsuspend & co: mask to restore after delivery */
@@ -92,15 +105,16 @@ struct thread {
     uint8_t *sigstack;             /* the runtime's own alternate stack */
     struct seccomp seccomp;        /* the program's own filters */
     struct legacy_call legacy;
-    uint32_t number;               /* R-thread number within the stream; recording and replay */
-    gaddr clear_tid, robust_head;  /* set_tid_address, set_robust_list; recording and replay */
-    uint32_t turn;                 /* futex: counted up when the thread is given the turn */
-    struct thread *turn_next;      /* in the queue for the turn */
-    gaddr marked_word;             /* recording: the call under way has marked a robust mutex whose owner was killed */
-    bool turn_lent;                /* in a call during which the turn may be stolen */
+    uint32_t number;              /* R-thread number within the stream; recording and replay */
+    gaddr clear_tid, robust_head; /* set_tid_address, set_robust_list; recording and replay */
+    uint32_t turn;                /* futex: counted up when the thread is given the turn */
+    struct thread *turn_next;     /* in the queue for the turn */
+    gaddr marked_word;            /* recording: the call under way has marked a robust mutex whose owner was killed */
+    bool turn_lent;               /* in a call during which the turn may be stolen */
     void (*service)(struct thread *t); /* a thread of the runtime's own: what it does, forever */
-    struct scheduled *scheduled;   /* replay: all of the thread that a kernel thread would have */
-    struct thread *vfork_parent;   /* while its parent waits for it */
+    struct scheduled *scheduled;       /* replay: all of the thread that a kernel thread would have */
+    struct debugged debugged;
+    struct thread *vfork_parent; /* while its parent waits for it */
     struct thread *next;
 };
 

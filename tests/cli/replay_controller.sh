@@ -5,10 +5,6 @@ expect 125 'reprise: no recording*' $replay
 expect 7 '' $record true events 100 64 end 1792
 expect 7 '' $replay
 said 'stream 0: 100 events, ended'
-expect 125 'reprise: there is no debugger yet*' "$REPRISE" replay
-for option in -e --goto-end '-g 5' '-s 1234' '-p 3' '-x file' -q; do
-    expect 125 'reprise: there is no debugger yet*' "$REPRISE" replay $option
-done
 expect 7 '' "$REPRISE" replay --autopilot --verify --no-cache true-0
 expect 7 '' $replay -- true-0
 for bad in --nonsense '-g' '-g x' '-s 70000' '-p x' '--debug x' 'a b' '-- a b'; do

@@ -1,0 +1,49 @@
+/* Session: the worker processes of a timeline (log/worker.h), their rings fed, questions asked and answered.
+ * Owner: one timeline, one thread. */
+#ifndef REPRISE_REPLAY_SESSION_H
+#define REPRISE_REPLAY_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cli/feed.h"
+#include "cli/start_runtime.h"
+#include "log/recording.h"
+#include "log/worker.h"
+
+struct worker {
+    bool in_use;
+    uint32_t slot;
+    pid_t pid;
+    bool is_gone;
+    struct worker_stop stop;
+    uint64_t breaks; /* version of the breakpoints it has */
+};
+
+struct session {
+    const struct recording *recording;
+    struct channel *channel;
+    int channel_fd, work_fd;
+    struct worker_control *control;
+    struct feed feed;
+    struct worker workers[WORKER_SLOTS];
+    pid_t dying[4 * WORKER_SLOTS];
+    int n_dying;
+};
+
+/* Starts the first worker, which stands at the first instruction of the program in stream `target`. NULL: why says. */
+struct worker *session_open(struct session *, const struct recording *, const struct options *, uint64_t target,
+                            bool quiet, char *why, size_t cap);
+void session_close(struct session *);
+
+/* A copy that stands where w stands. NULL: there is none to be had. */
+struct worker *session_fork(struct session *, struct worker *w);
+void session_kill(struct session *, struct worker *w);
+
+/* False: the worker is gone, which stop.text says. */
+bool session_run(struct session *, struct worker *w, const struct worker_run *run);
+uint64_t session_ask(struct session *, struct worker *w, enum worker_ask what, uint64_t a, uint64_t b);
+struct worker_slot *session_slot(struct session *, const struct worker *w);
+
+#endif

@@ -1,0 +1,539 @@
+#include "replay/timeline.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "replay/timeline_parts.h"
+
+#define CHECKPOINT_US 150000 /* of forward execution between two checkpoints, at first */
+
+/* ---- helpers ---- */
+
+static struct stop stop_of(const struct worker *w) {
+    const struct worker_stop *s = &w->stop;
+    struct stop out = {.thread = s->tid, .signo = s->signo, .status = s->status, .addr = s->addr};
+    snprintf(out.text, sizeof out.text, "%s", s->text);
+    switch ((enum worker_reason)s->reason) {
+    case WORKER_BREAK: out.reason = STOP_BREAKPOINT; break;
+    case WORKER_WATCH: out.reason = STOP_WATCHPOINT; break;
+    case WORKER_SIGNAL: out.reason = STOP_SIGNAL; break;
+    case WORKER_INTERRUPTED: out.reason = STOP_INTERRUPTED; break;
+    case WORKER_ENDED: out.reason = STOP_END; break;
+    case WORKER_EXEC: out.reason = STOP_EXEC; break;
+    case WORKER_FAILED: out.reason = STOP_FAILED; break;
+    case WORKER_EXITED:
+        out.reason = WIFSIGNALED(s->status) ? STOP_KILLED : STOP_EXITED;
+        out.signo = WTERMSIG(s->status);
+        out.status = WEXITSTATUS(s->status);
+        break;
+    default: out.reason = STOP_STEP;
+    }
+    return out;
+}
+
+static struct stop stop_with(const struct worker *w, enum stop_reason reason) {
+    return (struct stop){.reason = reason, .thread = w->stop.tid};
+}
+
+static struct stop failure(const char *text) {
+    struct stop s = {.reason = STOP_FAILED};
+    snprintf(s.text, sizeof s.text, "%s", text);
+    return s;
+}
+
+static bool is_over(const struct worker *w) {
+    uint32_t why = w->stop.reason;
+    return why == WORKER_ENDED || why == WORKER_EXITED || why == WORKER_EXEC || why == WORKER_FAILED;
+}
+
+static bool is_before(const struct worker *w, struct position p) {
+    const struct worker_place *at = &w->stop.place;
+    if (at->is_exact) return position_compare(position_of(at), p) <= 0;
+    return at->event < p.event || (at->event == p.event && at->ticks < p.ticks);
+}
+
+static bool is_at(const struct worker *w, struct position p) {
+    return w->stop.place.is_exact && position_compare(position_of(&w->stop.place), p) == 0;
+}
+
+static void become(struct timeline *t, struct worker *w) {
+    if (t->now != w) session_kill(&t->session, t->now);
+    t->now = w;
+}
+
+static bool was_interrupted(struct timeline *t) {
+    return __atomic_load_n(&t->session.control->interrupt, __ATOMIC_ACQUIRE);
+}
+
+static void forget_interrupt(struct timeline *t) {
+    __atomic_store_n(&t->session.control->interrupt, 0, __ATOMIC_RELEASE);
+}
+
+/* ---- breakpoints ---- */
+
+static uint64_t hash_of(const struct timeline *t) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < t->n_breaks; i++) {
+        const struct worker_break *b = &t->breaks[i];
+        uint64_t h =
+            (b->addr ^ b->kind * 0x9e3779b97f4a7c15ull) * 0xc2b2ae3d27d4eb4full ^ b->len * 0x165667b19e3779f9ull;
+        sum += h ^ h >> 31;
+    }
+    return t->n_breaks ? sum | 1 : 0;
+}
+
+/* The worker gets the breakpoints that there are, or none. */
+static void arm(struct timeline *t, struct worker *w, bool with) {
+    uint64_t wanted = with ? t->version : 0;
+    if (w->breaks == wanted || w->is_gone) return;
+    const size_t most = WORKER_DATA / sizeof(struct worker_break);
+    size_t n = with ? t->n_breaks : 0, done = 0;
+    do {
+        size_t k = n - done < most ? n - done : most;
+        if (k) memcpy(session_slot(&t->session, w)->data, t->breaks + done, k * sizeof *t->breaks);
+        session_ask(&t->session, w, ASK_BREAKS, k, done > 0);
+        done += k;
+    } while (done < n);
+    w->breaks = wanted;
+}
+
+static bool set_break(struct target *target, enum break_kind kind, uint64_t addr, size_t len) {
+    struct timeline *t = timeline_of(target);
+    if (kind != BREAK_EXEC && !len) return false;
+    if (t->n_breaks == t->breaks_room) {
+        size_t room = t->breaks_room ? t->breaks_room * 2 : 64;
+        void *p = realloc(t->breaks, room * sizeof *t->breaks);
+        if (!p) return false;
+        t->breaks = p;
+        t->breaks_room = room;
+    }
+    t->breaks[t->n_breaks++] = (struct worker_break){addr, kind == BREAK_EXEC ? 1 : len, (uint32_t)kind, 0};
+    t->version = hash_of(t);
+    return true;
+}
+
+static bool clear_break(struct target *target, enum break_kind kind, uint64_t addr, size_t len) {
+    struct timeline *t = timeline_of(target);
+    if (kind == BREAK_EXEC) len = 1;
+    for (size_t i = 0; i < t->n_breaks; i++) {
+        const struct worker_break *b = &t->breaks[i];
+        if (b->addr != addr || b->len != len || b->kind != (uint32_t)kind) continue;
+        t->breaks[i] = t->breaks[--t->n_breaks];
+        t->version = hash_of(t);
+        return true;
+    }
+    return false;
+}
+
+/* ---- going somewhere ---- */
+
+static struct worker_run run_to(struct position p) {
+    return (struct worker_run){.aim = AIM_PLACE, .event = p.event, .ticks = p.ticks, .steps = p.steps};
+}
+
+/* Runs, leaving checkpoints on the way. False: the worker is gone. */
+static bool run_leaving_checkpoints(struct timeline *t, struct worker *w, struct worker_run run) {
+    run.pause_us = CHECKPOINT_US;
+    for (;;) {
+        if (!session_run(&t->session, w, &run)) return false;
+        if (w->stop.reason != WORKER_PAUSED) return true;
+        checkpoint_add(t, w);
+        run.fresh = 1;
+    }
+}
+
+/* A worker on its way to p: the present one if it can go there (and `may_move`), or a copy of the nearest checkpoint. */
+static struct worker *set_out(struct timeline *t, struct position p, bool may_move) {
+    size_t i = checkpoint_before(t, p);
+    struct worker *c = t->checkpoints[i];
+    bool now_is_nearer = !is_over(t->now) && is_before(t->now, p) && !is_before(t->now, position_of(&c->stop.place));
+    if (is_at(t->now, p) || now_is_nearer) return may_move ? t->now : session_fork(&t->session, t->now);
+    return session_fork(&t->session, c);
+}
+
+/* The same, already there or at the first place behind p; NULL: it failed. near: leaves checkpoints shortly before p, because
+ * somebody is about to go back from there step by step. */
+static struct worker *reach(struct timeline *t, struct position p, bool may_move, bool near) {
+    static const uint32_t events[] = {4096, 256, 16}, ticks[] = {1 << 20, 1 << 15, 1 << 10};
+    struct worker *w = set_out(t, p, may_move);
+    if (!w) return NULL;
+    if (is_at(w, p)) return w;
+    arm(t, w, false);
+    bool good = true;
+    for (size_t i = 0; good && near && i < sizeof events / sizeof *events; i++) {
+        struct position way = {p.event > events[i] ? p.event - events[i] : 0, 0, 0};
+        if (!way.event || !is_before(w, way)) continue;
+        good = run_leaving_checkpoints(t, w, run_to(way));
+        if (good && is_before(w, p)) checkpoint_add(t, w);
+    }
+    for (size_t i = 0; good && near && i < sizeof ticks / sizeof *ticks; i++) {
+        struct position way = {p.event, p.ticks > ticks[i] ? p.ticks - ticks[i] : 0, 0};
+        if (!is_before(w, way)) continue;
+        good = run_leaving_checkpoints(t, w, run_to(way));
+        if (good && is_before(w, p)) checkpoint_add(t, w);
+    }
+    if (good && !is_at(w, p) && is_before(w, p)) good = run_leaving_checkpoints(t, w, run_to(p));
+    if (good) return w;
+    if (w != t->now) session_kill(&t->session, w);
+    return NULL;
+}
+
+/* Finds out how many steps it is from the last tick to the present. */
+static bool resolve(struct timeline *t) {
+    const struct worker_stop before = t->now->stop;
+    if (before.place.is_exact) return true;
+    struct worker *w = reach(t, (struct position){before.place.event, before.place.ticks, 0}, false, true);
+    if (!w) return false;
+    checkpoint_add(t, w);
+    struct worker_run run = {.aim = AIM_PLACE, .single = 1, .match = 1, .match_pc = before.pc};
+    run.event = before.place.event;
+    run.ticks = before.place.ticks;
+    run.steps = UINT64_MAX;
+    memcpy(run.match_gpr, before.gpr, sizeof before.gpr);
+    bool there = w->stop.pc == before.pc && memcmp(w->stop.gpr, before.gpr, sizeof before.gpr) == 0;
+    bool found = there || (session_run(&t->session, w, &run) && w->stop.pc == before.pc &&
+                           memcmp(w->stop.gpr, before.gpr, sizeof before.gpr) == 0);
+    if (!found || !w->stop.place.is_exact || w->stop.place.ticks != before.place.ticks) {
+        session_kill(&t->session, w);
+        return false;
+    }
+    struct worker_stop now = w->stop;
+    w->stop = before; /* why it stopped is still true */
+    w->stop.place = now.place;
+    become(t, w);
+    return true;
+}
+
+static struct stop go(struct timeline *t, struct position p, bool near) {
+    struct worker *w = reach(t, p, true, near);
+    if (!w) return failure(t->now->is_gone ? t->now->stop.text : "the replay broke on its way there");
+    become(t, w);
+    return stop_of(w);
+}
+
+static struct stop seek(struct target *target, struct position to) {
+    struct timeline *t = timeline_of(target);
+    timeline_return(t);
+    if (position_compare(to, t->begin) < 0) to = t->begin;
+    struct stop s = go(t, to, false);
+    forget_interrupt(t);
+    return s;
+}
+
+static struct stop seek_begin(struct target *target) { return seek(target, timeline_of(target)->begin); }
+
+static struct stop seek_end(struct target *target) {
+    struct timeline *t = timeline_of(target);
+    timeline_return(t);
+    if (!is_over(t->now)) {
+        struct position last = {UINT64_MAX, 0, 0};
+        struct worker *w = set_out(t, last, true);
+        if (!w) return failure("cannot copy the process");
+        arm(t, w, false);
+        if (!run_leaving_checkpoints(t, w, (struct worker_run){0})) return stop_of(w);
+        become(t, w);
+    }
+    forget_interrupt(t);
+    return stop_of(t->now);
+}
+
+/* ---- backwards ---- */
+
+/* The last place of the present R-thread that is before the present one. From `from` on, instruction by instruction, up to
+ * `to`: the place before that. */
+static struct stop go_before(struct timeline *t, struct position from, struct position to) {
+    struct worker *w = reach(t, from, false, true);
+    if (!w) return failure("the replay broke on its way back");
+    checkpoint_add(t, w);
+    struct worker *ahead = session_fork(&t->session, w);
+    struct worker_run run = run_to(to);
+    run.single = 1;
+    bool good = ahead && session_run(&t->session, ahead, &run) && ahead->stop.before.is_exact;
+    struct position before = good ? position_of(&ahead->stop.before) : from;
+    session_kill(&t->session, ahead);
+    run = run_to(before);
+    if (good && !is_at(w, before)) good = session_run(&t->session, w, &run);
+    if (!good) {
+        session_kill(&t->session, w);
+        return failure("the replay broke on its way back");
+    }
+    become(t, w);
+    return stop_with(w, STOP_STEP);
+}
+
+static struct stop before_op(struct timeline *t, uint64_t event, uint64_t ticks) {
+    return go_before(t, (struct position){event, ticks, 0}, (struct position){event, ticks, UINT64_MAX});
+}
+
+static struct stop reverse_step(struct timeline *t) {
+    if (!resolve(t)) return failure("the present place cannot be found again");
+    const struct worker_stop s = t->now->stop;
+    struct position p = position_of(&s.place);
+    if (position_compare(p, t->begin) <= 0) return stop_with(t->now, STOP_BEGIN);
+    if (p.steps) {
+        struct stop out = go(t, (struct position){p.event, p.ticks, p.steps - 1}, true);
+        if (out.reason != STOP_FAILED) out.reason = STOP_STEP;
+        return out;
+    }
+    if (p.ticks > s.base_ticks) return go_before(t, (struct position){p.event, p.ticks - 1, 0}, p);
+    if (s.has_op) return before_op(t, s.op_event, s.op_ticks);
+    return stop_with(t->now, STOP_BEGIN);
+}
+
+static struct stop stop_at_hit(struct timeline *t, struct worker *from, const struct worker_hit *hit) {
+    if (hit->by_op) {
+        struct stop s = before_op(t, hit->op_event, hit->op_ticks);
+        s.reason = s.reason == STOP_STEP ? STOP_WATCHPOINT : s.reason;
+        s.addr = hit->addr;
+        return s;
+    }
+    struct worker *w = session_fork(&t->session, from);
+    if (!w) return failure("cannot copy the process");
+    arm(t, w, true);
+    struct worker_run run = {.fresh = 1, .stop_at = hit->number};
+    if (!session_run(&t->session, w, &run)) {
+        session_kill(&t->session, w);
+        return failure("the replay broke on its way back");
+    }
+    become(t, w);
+    struct stop s = stop_of(w);
+    s.addr = hit->addr;
+    return s;
+}
+
+/* Looks for the last hit in [checkpoint i, limit). 0: none; 1: found, and *out says; -1: interrupted or broken. */
+static int search(struct timeline *t, size_t i, struct position limit, struct stop *out) {
+    struct worker *from = t->checkpoints[i];
+    if (position_compare(position_of(&from->stop.place), limit) >= 0) return 0;
+    struct worker *w = session_fork(&t->session, from);
+    if (!w) {
+        *out = failure("cannot copy the process");
+        return -1;
+    }
+    arm(t, w, true);
+    struct worker_run run = run_to(limit);
+    run.fresh = run.collect = 1;
+    bool good = session_run(&t->session, w, &run);
+    struct worker_stop s = w->stop;
+    session_kill(&t->session, w);
+    if (!good || s.reason == WORKER_FAILED) {
+        *out = failure(s.text);
+        return -1;
+    }
+    if (s.reason == WORKER_INTERRUPTED) {
+        *out = stop_with(t->now, STOP_INTERRUPTED);
+        return -1;
+    }
+    if (!s.hit.number) return 0;
+    *out = stop_at_hit(t, from, &s.hit);
+    return 1;
+}
+
+static struct stop reverse_continue(struct timeline *t) {
+    if (!resolve(t)) return failure("the present place cannot be found again");
+    struct position limit = position_of(&t->now->stop.place);
+    if (position_compare(limit, t->begin) <= 0) return stop_with(t->now, STOP_BEGIN);
+    struct stop out;
+    for (size_t i = t->n_breaks ? checkpoint_before(t, limit) + 1 : 0; i-- > 0;) {
+        int found = search(t, i, limit, &out);
+        if (found) return out;
+        limit = position_of(&t->checkpoints[i]->stop.place);
+    }
+    out = go(t, t->begin, false);
+    if (out.reason == STOP_STEP) out.reason = STOP_BEGIN;
+    return out;
+}
+
+/* ---- forwards ---- */
+
+static struct stop forward(struct timeline *t, bool step) {
+    struct worker *w = stands(t);
+    if (is_over(w)) return stop_of(w);
+    struct worker_run run = {.signals = 1, .step = step, .thread = w->stop.place.thread};
+    arm(t, w, true);
+    if (t->diversion || step)
+        session_run(&t->session, w, &run);
+    else
+        run_leaving_checkpoints(t, w, run);
+    return stop_of(w);
+}
+
+static struct stop run(struct target *target, bool backward, bool step) {
+    struct timeline *t = timeline_of(target);
+    struct stop s;
+    if (backward) timeline_return(t);
+    if (!backward)
+        s = forward(t, step);
+    else
+        s = step ? reverse_step(t) : reverse_continue(t);
+    if (was_interrupted(t)) forget_interrupt(t);
+    return s;
+}
+
+/* ---- diversions ---- */
+
+struct worker *timeline_divert(struct timeline *t) {
+    if (t->diversion) return t->diversion;
+    struct worker *w = session_fork(&t->session, t->now);
+    if (w) session_ask(&t->session, w, ASK_DIVERT, 0, 0);
+    return t->diversion = w;
+}
+
+void timeline_return(struct timeline *t) {
+    session_kill(&t->session, t->diversion);
+    t->diversion = NULL;
+}
+
+/* ---- the rest ---- */
+
+static struct position where(struct target *target) {
+    struct timeline *t = timeline_of(target);
+    resolve(t);
+    return position_of(&t->now->stop.place);
+}
+
+static int current_thread(struct target *target) { return stands(timeline_of(target))->stop.tid; }
+
+static void interrupt(struct target *target) {
+    __atomic_store_n(&timeline_of(target)->session.control->interrupt, 1, __ATOMIC_RELEASE);
+}
+
+static int pid_of(struct target *target) { return timeline_of(target)->pid; }
+
+static bool command(struct target *target, const char *text, char *out, size_t cap) {
+    struct timeline *t = timeline_of(target);
+    if (strcmp(text, "when") == 0) {
+        struct position p = where(target);
+        snprintf(out, cap, "event %lu, tick %lu, step %lu\n", p.event, p.ticks, p.steps);
+        return true;
+    }
+    if (strcmp(text, "checkpoints") == 0) {
+        size_t n = 0;
+        for (size_t i = 0; i < t->n_checkpoints && n < cap; i++) {
+            const struct worker_place *p = &t->checkpoints[i]->stop.place;
+            n += (size_t)snprintf(out + n, cap - n, "event %lu, tick %lu, step %lu\n", p->event, p->ticks, p->steps);
+        }
+        return true;
+    }
+    return false;
+}
+
+static void close_timeline(struct target *target) {
+    struct timeline *t = timeline_of(target);
+    session_close(&t->session);
+    free(t->breaks);
+    free(t);
+}
+
+static const struct target_ops timeline_ops = {
+    .where = where,
+    .current_thread = current_thread,
+    .run = run,
+    .seek = seek,
+    .seek_begin = seek_begin,
+    .seek_end = seek_end,
+    .interrupt = interrupt,
+    .read_registers = inspect_registers,
+    .write_registers = inspect_set_registers,
+    .read_memory = inspect_memory,
+    .write_memory = inspect_set_memory,
+    .threads = inspect_threads,
+    .regions = inspect_regions,
+    .auxv = inspect_auxv,
+    .siginfo = inspect_siginfo,
+    .pid = pid_of,
+    .exe_path = inspect_exe_path,
+    .open_file = inspect_open_file,
+    .set_break = set_break,
+    .clear_break = clear_break,
+    .command = command,
+    .close = close_timeline,
+};
+
+uint64_t timeline_memory_hash(struct target *target) {
+    struct timeline *t = timeline_of(target);
+    return session_ask(&t->session, stands(t), ASK_HASH, 0, 0);
+}
+
+/* ---- opening ---- */
+
+/* The first event of a stream; false: there is none. */
+static bool first_event(const struct recording *r, uint64_t number, struct event *head, struct ev_start *start,
+                        struct ev_forked *forked) {
+    const struct stream_ref *s = recording_stream(r, number);
+    struct event_reader reader;
+    const struct event *e;
+    if (!s || !event_reader_open(&reader, r, s)) return false;
+    bool got = event_reader_next(&reader, &e) == READ_GOT;
+    if (got) {
+        *head = *e;
+        if (e->kind == EV_START) *start = *EVENT_PAYLOAD(e, ev_start);
+        if (e->kind == EV_FORKED) *forked = *EVENT_PAYLOAD(e, ev_forked);
+    }
+    event_reader_close(&reader);
+    return got && (head->kind == EV_START || head->kind == EV_FORKED);
+}
+
+/* The last program of the process. */
+static bool find_stream(struct timeline *t, char *why, size_t cap) {
+    const struct recording *r = t->options.recording;
+    struct event head;
+    struct ev_start start;
+    struct ev_forked forked;
+    bool found = false;
+    t->pid = t->options.pid;
+    if (!t->pid && first_event(r, 0, &head, &start, &forked)) t->pid = (int)start.pid;
+    for (size_t i = 0; i < r->n_streams && t->pid; i++) {
+        uint64_t number = r->streams[i].number;
+        if (!first_event(r, number, &head, &start, &forked)) continue;
+        if ((int)(head.kind == EV_START ? start.pid : forked.pid) != t->pid) continue;
+        t->stream = number;
+        found = true;
+    }
+    if (!found) {
+        snprintf(why, cap, t->pid ? "the recording has no process %d" : "the recording is empty", t->pid);
+        return false;
+    }
+    for (uint64_t at = t->stream; first_event(r, at, &head, &start, &forked); at = forked.parent) {
+        if (head.kind != EV_START) continue;
+        snprintf(t->exe, sizeof t->exe, "%.*s", (int)sizeof start.exe - 1, start.exe);
+        t->auxv_start = start.auxv_start;
+        t->auxv_end = start.auxv_end;
+        return true;
+    }
+    snprintf(why, cap, "the recording lacks the begin of process %d", t->pid);
+    return false;
+}
+
+struct target *timeline_open(const struct timeline_options *o, char *why, size_t cap) {
+    struct timeline *t = calloc(1, sizeof *t);
+    if (!t) {
+        snprintf(why, cap, "out of memory");
+        return NULL;
+    }
+    t->target.ops = &timeline_ops;
+    t->options = *o;
+    snprintf(t->store, sizeof t->store, "%s", o->store ? o->store : "");
+    if (!find_stream(t, why, cap)) {
+        free(t);
+        return NULL;
+    }
+    t->now = session_open(&t->session, o->recording, o->options, t->stream, o->quiet, why, cap);
+    if (!t->now || is_over(t->now)) {
+        if (t->now)
+            snprintf(why, cap, "%s", t->now->stop.text[0] ? t->now->stop.text : "the recording has no instruction");
+        close_timeline(&t->target);
+        return NULL;
+    }
+    t->begin = position_of(&t->now->stop.place);
+    checkpoint_add(t, t->now);
+    if (!t->n_checkpoints) {
+        snprintf(why, cap, "cannot copy the replaying process");
+        close_timeline(&t->target);
+        return NULL;
+    }
+    return &t->target;
+}

@@ -1,0 +1,26 @@
+/* Timeline: forward and reverse execution of one recorded process, as the target of a debugger (rsp/target.h).
+ *
+ * The present is a worker that stands still. Checkpoints are workers that were forked while others ran forward and stand still
+ * ever since; going back is a copy of one, run forward to where it should be. */
+#ifndef REPRISE_REPLAY_TIMELINE_H
+#define REPRISE_REPLAY_TIMELINE_H
+
+#include "cli/start_runtime.h"
+#include "log/recording.h"
+#include "rsp/target.h"
+
+struct timeline_options {
+    const struct recording *recording; /* stays open as long as the timeline */
+    int pid;                           /* as recorded; 0: the initial process. Its last program is the one */
+    bool quiet;                        /* what the program printed is not printed again */
+    const char *store;                 /* directory with the recording's files */
+    const struct options *options;     /* of the runtime: cache, seed, store */
+};
+
+/* NULL: why says. */
+struct target *timeline_open(const struct timeline_options *, char *why, size_t cap);
+
+/* For tests: hash of the program's private memory at the present place. */
+uint64_t timeline_memory_hash(struct target *);
+
+#endif

@@ -1,0 +1,62 @@
+/* What the files of the timeline share. */
+#ifndef REPRISE_REPLAY_TIMELINE_PARTS_H
+#define REPRISE_REPLAY_TIMELINE_PARTS_H
+
+#include "replay/session.h"
+#include "replay/timeline.h"
+
+#define CHECKPOINTS_MAX 28
+
+struct timeline {
+    struct target target;
+    struct session session;
+    struct timeline_options options;
+    char store[4096];
+    uint64_t stream;
+    int pid;
+    char exe[513];
+    uint64_t auxv_start, auxv_end;
+
+    struct worker *now;       /* stands at the present */
+    struct worker *diversion; /* or there, but has left the recording */
+    struct position begin;
+    struct worker *checkpoints[CHECKPOINTS_MAX + 16]; /* by place, the first stands at the begin */
+    size_t n_checkpoints;
+
+    struct worker_break *breaks;
+    size_t n_breaks, breaks_room;
+    uint64_t version; /* of the breakpoints: a hash; 0: none */
+};
+
+static inline struct timeline *timeline_of(struct target *t) { return (struct timeline *)t; }
+static inline struct worker *stands(struct timeline *t) { return t->diversion ? t->diversion : t->now; }
+static inline struct position position_of(const struct worker_place *p) {
+    return (struct position){p->event, p->ticks, p->steps};
+}
+
+/* checkpoints.c */
+
+/* A copy of w is kept, unless there is one at its place. */
+void checkpoint_add(struct timeline *, struct worker *w);
+/* Index of the last checkpoint not behind `to`. There always is one. */
+size_t checkpoint_before(const struct timeline *, struct position to);
+/* Those that are not needed go; the nearer to `work`, the denser they may be. */
+void checkpoints_thin(struct timeline *, uint64_t work);
+
+/* inspect.c: members of target_ops */
+bool inspect_registers(struct target *, int tid, struct registers *out);
+bool inspect_set_registers(struct target *, int tid, const struct registers *in);
+size_t inspect_memory(struct target *, uint64_t addr, void *to, size_t n);
+bool inspect_set_memory(struct target *, uint64_t addr, const void *from, size_t n);
+size_t inspect_threads(struct target *, struct thread_facts *out, size_t cap);
+size_t inspect_regions(struct target *, struct memory_region *out, size_t cap);
+size_t inspect_auxv(struct target *, void *to, size_t cap);
+size_t inspect_siginfo(struct target *, void *to, size_t cap);
+bool inspect_exe_path(struct target *, char *out, size_t cap);
+int inspect_open_file(struct target *, const char *path);
+
+/* timeline.c: a copy in which things may be changed. NULL: none. */
+struct worker *timeline_divert(struct timeline *);
+void timeline_return(struct timeline *);
+
+#endif

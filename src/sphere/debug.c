@@ -1,0 +1,519 @@
+#include "sphere/debug.h"
+
+#include <linux/fcntl.h>
+#include <linux/futex.h>
+#include <linux/mman.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+#include <linux/time_types.h>
+
+#include "inproc/fmt.h"
+#include "inproc/layout.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+#include "sphere/aspace.h"
+#include "sphere/channel.h"
+#include "sphere/debug_state.h"
+#include "sphere/debug_watch.h"
+#include "sphere/gate.h"
+#include "sphere/replay.h"
+#include "sphere/sigframe.h"
+#include "sphere/signals.h"
+
+#define CHUNK 200000 /* ticks between looks at the clock and at what the timeline wants: about half a millisecond */
+#define SPIN 300
+#define SIGKILL_ 9
+#define SIGCHLD_ 17
+
+bool debug_is_on, debug_is_diverted;
+
+static struct worker_control *control;
+static struct worker_slot *slot;
+static bool is_begun;               /* the program to be debugged is here */
+static bool stop_soon;              /* at the next instruction boundary... */
+static enum worker_reason soon_why; /* ... for this */
+
+static struct worker_run run;
+static gaddr from_pc; /* where it began */
+static uint64_t from_rsp, from_ticks, began_us;
+static uint64_t hits;
+static struct worker_hit last_hit;
+
+/* A watched page was opened by an instruction of the program. */
+static struct {
+    bool is_under_way;
+    uint64_t number; /* of the hit, if it is one */
+    bool is_access;  /* the access counts, even if it changes nothing */
+    gaddr addr;
+} access;
+
+/* Where we are since the last event. */
+static struct {
+    uint64_t event, ticks; /* when that was over */
+    bool is_fresh;         /* nothing was run since */
+    bool is_known;         /* steps since `steps_ticks` are known */
+    uint64_t steps, steps_ticks;
+} base;
+
+static struct worker_place here, before; /* at the last two instruction boundaries that were looked at */
+static uint64_t work;
+
+/* ---- places ---- */
+
+static struct worker_place place_of(const struct thread *t) {
+    struct worker_place p = {.event = stream_taken(), .ticks = ticks_total(t->tb), .thread = t->number};
+    if (p.event != base.event || base.is_fresh) {
+        p.is_exact = 1;
+    } else if (base.is_known && p.ticks == base.steps_ticks) {
+        p.is_exact = 1;
+        p.steps = base.steps;
+    }
+    return p;
+}
+
+static int compare(const struct worker_place *p, uint64_t event, uint64_t ticks, uint64_t steps) {
+    if (p->event != event) return p->event < event ? -1 : 1;
+    if (p->ticks != ticks) return p->ticks < ticks ? -1 : 1;
+    return p->steps < steps ? -1 : p->steps > steps;
+}
+
+static void count_work(struct thread *t) {
+    uint64_t now = ticks_total(t->tb);
+    work += now - t->debugged.counted;
+    t->debugged.counted = now;
+}
+
+static void see(struct thread *t) {
+    t->debugged.pc = t->tb->pc;
+    t->debugged.rsp = t->tb->gpr[RSP];
+    t->debugged.ticks = ticks_total(t->tb);
+}
+
+static bool has_moved(const struct thread *t, gaddr pc, uint64_t rsp, uint64_t ticks) {
+    return t->tb->pc != pc || t->tb->gpr[RSP] != rsp || ticks_total(t->tb) != ticks;
+}
+
+/* At an instruction boundary, with one instruction at most since the last one that was looked at. True: it was done. */
+static bool track(struct thread *t) {
+    uint64_t now = ticks_total(t->tb);
+    bool moved = has_moved(t, t->debugged.pc, t->debugged.rsp, t->debugged.ticks);
+    if (base.is_fresh || now != t->debugged.ticks) {
+        base.is_fresh = false;
+        base.is_known = true;
+        base.steps = 0;
+        base.steps_ticks = now;
+    } else if (moved) {
+        base.steps++;
+    }
+    if (moved) t->debugged.once = false;
+    see(t);
+    before = here;
+    here = place_of(t);
+    return moved;
+}
+
+/* ---- talking to the timeline ---- */
+
+static uint64_t now_us(void) {
+    int64_t t[2];
+    SYS(clock_gettime, 1 /* CLOCK_MONOTONIC */, t);
+    return (uint64_t)t[0] * 1000000 + (uint64_t)t[1] / 1000;
+}
+
+static void answer(uint64_t value) {
+    slot->answer = value;
+    __atomic_add_fetch(&slot->answered, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&the_channel->doorbell, 1, __ATOMIC_RELEASE);
+    SYS(futex, &the_channel->doorbell, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
+}
+
+static void await_question(void) {
+    for (int i = 0; i < SPIN; i++) {
+        if (__atomic_load_n(&slot->asked, __ATOMIC_ACQUIRE) != slot->answered) return;
+        __builtin_ia32_pause();
+    }
+    for (uint32_t seen; (seen = __atomic_load_n(&slot->asked, __ATOMIC_ACQUIRE)) == slot->answered;)
+        SYS(futex, &slot->asked, FUTEX_WAIT, seen, 0, 0, 0);
+}
+
+/* A copy of this process, which stands still where we do. Its parent is ours, so that our end is none of its business. */
+static long fork_worker(uint64_t number) {
+    if (number >= WORKER_SLOTS) return -EINVAL;
+    long pid = SYS(clone, CLONE_PARENT | SIGCHLD_, 0, 0, 0, 0);
+    if (pid) return pid;
+    SYS(prctl, PR_SET_PDEATHSIG, SIGKILL_, 0, 0, 0);
+    struct worker_slot *parent = slot;
+    slot = (struct worker_slot *)(control + 1) + number;
+    slot->stop = parent->stop;
+    slot->pid = (uint32_t)SYS(getpid);
+    stream_pause();
+    return 0;
+}
+
+static void describe(struct thread *t, enum worker_reason why) {
+    struct worker_stop *s = &slot->stop;
+    s->reason = why;
+    s->tid = t->tid;
+    s->place = place_of(t);
+    s->before = before;
+    s->base_ticks = s->place.event == base.event ? base.ticks : s->place.ticks;
+    s->op_event = t->debugged.op_event;
+    s->op_ticks = t->debugged.op_ticks;
+    s->has_op = t->debugged.has_op;
+    s->work = work + s->place.event * 16;
+    memcpy(s->gpr, t->tb->gpr, sizeof s->gpr);
+    s->pc = t->tb->pc;
+    s->rflags = t->tb->rflags;
+    s->hit = last_hit;
+    s->hits = hits;
+}
+
+static bool count_hit(struct thread *t, enum worker_reason why, gaddr addr);
+
+/* The run that is asked for begins. False: it is over already. */
+static bool begin_run(struct thread *t) {
+    run = slot->run;
+    hits = 0;
+    last_hit.number = 0;
+    from_pc = t->tb->pc;
+    from_rsp = t->tb->gpr[RSP];
+    from_ticks = ticks_total(t->tb);
+    began_us = now_us();
+    here = place_of(t);
+    stop_soon = false;
+    see(t);
+    t->debugged.once = false;
+    if (run.fresh && watch_has_break(t->tb->pc) && count_hit(t, WORKER_BREAK, t->tb->pc)) {
+        describe(t, WORKER_BREAK);
+        return false;
+    }
+    if (watch_has_break(t->tb->pc)) t->debugged.once = true;
+    stream_resume();
+    return true;
+}
+
+static uint64_t handle(struct thread *t) {
+    const uint64_t *arg = slot->arg;
+    switch (slot->ask) {
+    case ASK_REGISTERS: return state_registers(t, (uint32_t)arg[0], (void *)slot->data, WORKER_DATA);
+    case ASK_SET_REGISTERS: return state_set_registers(t, (uint32_t)arg[0], (void *)slot->data);
+    case ASK_READ: return state_read(arg[0], slot->data, MIN(arg[1], WORKER_DATA));
+    case ASK_WRITE: return state_write(arg[0], slot->data, MIN(arg[1], WORKER_DATA));
+    case ASK_THREADS: return state_threads(t, (void *)slot->data, WORKER_DATA);
+    case ASK_REGIONS: return state_regions(arg[0], (void *)slot->data, WORKER_DATA);
+    case ASK_HASH: return state_hash();
+    case ASK_DIVERT: debug_is_diverted = true; return 1;
+    case ASK_BREAKS:
+        watch_set((void *)slot->data, MIN(arg[0], WORKER_DATA / sizeof(struct worker_break)), arg[1]);
+        return 1;
+    default: return 0;
+    }
+}
+
+/* What we looked at for the timeline is none of the program's accesses. */
+static void close_quietly(void) {
+    gaddr addr;
+    if (watch_is_open()) watch_close(&addr);
+}
+
+/* Does what the timeline asks, until it asks to run. */
+static void serve(struct thread *t) {
+    for (;;) {
+        await_question();
+        if (slot->ask == ASK_RUN) {
+            close_quietly();
+            if (begin_run(t)) return;
+            answer(0);
+        } else if (slot->ask == ASK_FORK) {
+            answer((uint64_t)fork_worker(slot->arg[0]));
+        } else {
+            answer(handle(t));
+        }
+    }
+}
+
+/* Host addresses that a call has left below the stack pointer are overwritten by the next instruction, as a rule, but not all
+ * ways into a function leave them. */
+static void hide_host_word(struct thread *t) {
+    uint64_t word, none = 0, at = t->tb->gpr[RSP] - 8;
+    if (!aspace_is_runtime(at, 8) && guest_read(&word, at, 8) && word && cache_contains(word))
+        guest_write(at, &none, 8);
+}
+
+static void stop(struct thread *t, enum worker_reason why) {
+    count_work(t);
+    hide_host_word(t);
+    close_quietly();
+    describe(t, why);
+    answer(0);
+    serve(t);
+}
+
+void debug_end(struct thread *t, enum worker_reason why, int status, const char *text) {
+    slot->stop.status = status;
+    fmt_into(slot->stop.text, sizeof slot->stop.text, "%s", text);
+    for (;;) stop(t, why);
+}
+
+/* ---- breakpoints and watchpoints ---- */
+
+/* Whether to stop for it. */
+static bool count_hit(struct thread *t, enum worker_reason why, gaddr addr) {
+    uint64_t number = ++hits;
+    slot->stop.addr = addr;
+    if (run.stop_at) return number == run.stop_at;
+    if (!run.collect) return true;
+    last_hit = (struct worker_hit){.number = number, .reason = why, .addr = addr, .place = place_of(t)};
+    return false;
+}
+
+void debug_break(struct tblock *tb) {
+    struct thread *t = tb->thread;
+    see(t);
+    if (!watch_has_break(tb->pc)) {
+        engine_drop_block(tb->pc);
+        return;
+    }
+    if (count_hit(t, WORKER_BREAK, tb->pc)) {
+        stop(t, WORKER_BREAK);
+        replay_set_budget(t);
+    }
+    t->debugged.once = true;
+    tb->debug = tb->debug_step = true;
+}
+
+static size_t access_size(gaddr pc) {
+    struct insn in;
+    uint8_t bytes[INSN_MAX_LEN];
+    size_t n = sizeof bytes;
+    while (n && !guest_read(bytes, pc, n)) n--;
+    if (!n || !decode_insn(&in, bytes, n, pc)) return 1;
+    size_t size = MAX(MAX(in.load_size, in.store_size), MAX(in.push_size, in.pop_size));
+    return size ? size : 1;
+}
+
+/* The program's instruction has touched a watched page. True: the run stops in front of it. */
+static bool begin_access(struct thread *t, gaddr addr, bool write, bool counts) {
+    bool is_hit;
+    gaddr hit = 0;
+    size_t size = counts ? access_size(t->tb->pc) : 1;
+    if (!watch_open(addr, size, write, &is_hit, &hit)) return false;
+    if (access.is_under_way) {
+        access.is_access |= is_hit && counts;
+        return false;
+    }
+    access.is_under_way = true;
+    access.is_access = is_hit && counts;
+    access.addr = hit;
+    access.number = counts ? ++hits : 0;
+    return access.number && access.number == run.stop_at;
+}
+
+/* An access is over, or events have been taken. True: the run stops. */
+static bool end_access(struct thread *t, bool by_op) {
+    gaddr addr = 0;
+    bool changed = watch_close(&addr);
+    bool is_hit = changed || (access.is_under_way && access.is_access);
+    uint64_t number = access.is_under_way ? access.number : by_op ? ++hits : 0;
+    if (!changed) addr = access.addr;
+    access.is_under_way = false;
+    if (!is_hit || !number || run.stop_at) return false;
+    slot->stop.addr = addr;
+    if (!run.collect) return true;
+    last_hit = (struct worker_hit){.number = number, .reason = WORKER_WATCH, .by_op = by_op, .addr = addr};
+    last_hit.place = place_of(t);
+    last_hit.op_event = t->debugged.op_event;
+    last_hit.op_ticks = t->debugged.op_ticks;
+    return false;
+}
+
+bool debug_fault(struct thread *t, const struct siginfo_raw *info, struct ucontext_raw *uc) {
+    if (!watch_is_any() || uc->mc.trapno != TRAP_PAGE_FAULT) return false;
+    gaddr addr = uc->mc.cr2, unused;
+    bool write = uc->mc.err & PF_WRITE, ignored;
+    if (!cache_contains(uc->mc.rip)) return watch_open(addr, 1, write, &ignored, &unused);
+    struct fault_regs regs;
+    signals_regs(&regs, uc);
+    int64_t ticks = t->tb->ticks;
+    bool was_under_way = access.is_under_way;
+    enum fault_where where = fault_to_guest(t->tb, &regs);
+    bool guests = where == FAULT_AT_BOUNDARY || where == FAULT_INSIDE; /* and not a word of ours on its stack */
+    bool stops = begin_access(t, addr, write, guests);
+    if (!access.is_under_way) { /* not our doing: as if nothing had been looked at */
+        t->tb->ticks = ticks;
+        return false;
+    }
+    if (stops) {
+        gaddr changed;
+        t->tb->rflags &= ~(1ull << 16); /* RF */
+        access.is_under_way = false;
+        watch_close(&changed);
+        see(t);
+        stop_soon = true;
+        soon_why = WORKER_WATCH;
+        slot->stop.addr = addr;
+        t->stepping = STEP_NOT;
+        t->tb->debug = true;
+        signals_leave_to_enter(uc);
+        return true;
+    }
+    if (!was_under_way && !t->tb->debug_step) see(t);
+    t->tb->ticks = ticks;
+    t->tb->debug = true;
+    signals_step_on(t, uc);
+    return true;
+}
+
+void debug_mapped(void) {
+    if (debug_is_on) watch_remap();
+}
+
+/* ---- running ---- */
+
+static bool wants_step(const struct thread *t) {
+    if (t->debugged.once || run.single) return true;
+    if (run.step && t->number == run.thread) return true;
+    return run.aim && stream_taken() == run.event && ticks_total(t->tb) == run.ticks;
+}
+
+static bool is_match(const struct thread *t) {
+    return run.match && t->tb->pc == run.match_pc && memcmp(t->tb->gpr, run.match_gpr, sizeof run.match_gpr) == 0;
+}
+
+static bool is_past_aim(const struct worker_place *p) {
+    if (!run.aim) return false;
+    uint64_t steps = p->is_exact ? run.steps : UINT64_MAX;
+    return compare(p, run.event, run.ticks, steps) >= 0;
+}
+
+/* How the R-thread goes on. */
+static void direct(struct thread *t) {
+    struct worker_place p = {stream_taken(), ticks_total(t->tb), 0, 0, 0};
+    bool past = run.aim && compare(&p, run.event, run.ticks, 0) > 0;
+    t->tb->debug_step = wants_step(t);
+    t->tb->debug = t->tb->debug_step || past || stop_soon || watch_is_open();
+    if (!t->tb->debug) base.is_known = base.is_fresh = false;
+}
+
+static bool is_interrupted(void) { return __atomic_load_n(&control->interrupt, __ATOMIC_ACQUIRE); }
+
+static void look_around(void) {
+    if (is_interrupted()) {
+        stop_soon = true;
+        soon_why = WORKER_INTERRUPTED;
+    } else if (run.pause_us && now_us() - began_us >= run.pause_us) {
+        stop_soon = true;
+        soon_why = WORKER_PAUSED;
+    }
+}
+
+uint64_t debug_budget(struct thread *t, uint64_t n) {
+    if (!is_begun) return n;
+    uint64_t taken = stream_taken(), now = ticks_total(t->tb);
+    if (taken != base.event) {
+        count_work(t);
+        base.event = taken;
+        base.ticks = now;
+        base.is_fresh = true;
+        t->debugged.in_call = false;
+        if ((taken & 63) == 0 || is_interrupted()) look_around();
+    }
+    direct(t);
+    if (t->tb->debug_step) return n;
+    uint64_t most = CHUNK;
+    if (run.aim && taken == run.event && now < run.ticks) most = MIN(most, run.ticks - now - 1);
+    return MIN(n, most);
+}
+
+void debug_tick(struct thread *t) {
+    if (!is_begun) return;
+    count_work(t);
+    see(t);
+    look_around();
+    bool is_last = run.aim && stream_taken() == run.event && ticks_total(t->tb) + 1 == run.ticks;
+    if (is_last || stop_soon) t->debugged.once = true;
+}
+
+void debug_op(struct thread *t, bool is_call) {
+    if (!is_begun) return;
+    t->debugged.op_event = stream_taken();
+    t->debugged.op_ticks = ticks_total(t->tb);
+    t->debugged.has_op = true;
+    t->debugged.in_call = is_call;
+}
+
+void debug_signal(struct thread *t, const struct siginfo_raw *info, bool behind) {
+    if (!is_begun) return;
+    slot->stop.has_siginfo = 1;
+    slot->stop.signo = info->signo;
+    memcpy(slot->stop.siginfo, info, sizeof slot->stop.siginfo);
+    struct worker_place p = place_of(t);
+    if (behind && (is_past_aim(&p) || run.single)) {
+        before = here;
+        here = p;
+        if (is_past_aim(&p)) stop(t, WORKER_ARRIVED);
+    }
+    if (run.signals) stop(t, WORKER_SIGNAL);
+}
+
+/* Why to stop at this instruction boundary, which is a new one or not. */
+static enum worker_reason why_stop(struct thread *t, bool moved) {
+    if (watch_is_open() || access.is_under_way) {
+        bool by_op = !access.is_under_way;
+        if (end_access(t, by_op)) return WORKER_WATCH;
+    }
+    if (is_past_aim(&here) || is_match(t)) return WORKER_ARRIVED;
+    if (run.step && t->number == run.thread && has_moved(t, from_pc, from_rsp, from_ticks)) return WORKER_STEPPED;
+    bool own_step = run.step && t->number == run.thread;
+    if (moved && wants_step(t) && !own_step && watch_has_break(t->tb->pc) && count_hit(t, WORKER_BREAK, t->tb->pc))
+        return WORKER_BREAK;
+    if (stop_soon && (here.is_exact || soon_why == WORKER_WATCH)) return soon_why;
+    return WORKER_NONE;
+}
+
+void debug_enter(struct tblock *tb) {
+    struct thread *t = tb->thread;
+    enum worker_reason why = why_stop(t, track(t));
+    if (why != WORKER_NONE) {
+        stop(t, why);
+        replay_set_budget(t);
+    } else if (!tb->debug_step || !wants_step(t)) {
+        replay_set_budget(t);
+    }
+    direct(t);
+    if (stop_soon && !tb->debug_step) tb->debug_step = t->debugged.once = true; /* until the place is exact */
+}
+
+/* ---- start ---- */
+
+void debug_start(int fd) {
+    long got = SYS(mmap, LAYOUT_WORKERS, WORKER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
+    if (got != (long)LAYOUT_WORKERS) die("cannot map the memory shared with the debugger (error %ld)", -got);
+    control = (struct worker_control *)got;
+    if (control->magic != WORKER_MAGIC) die("this runtime and its controller are of different versions");
+    SYS(close, fd);
+    slot = (struct worker_slot *)(control + 1) + WORKER_FIRST;
+    slot->pid = (uint32_t)SYS(getpid);
+    debug_is_on = true;
+    /* what the terminal sends is for the debugger */
+    static const uint8_t ignored[] = {1, 2, 3, 13, 20, 21, 22};
+    struct ksigaction ignore = {.handler = 1};
+    for (size_t i = 0; i < sizeof ignored; i++) SYS(rt_sigaction, ignored[i], &ignore, 0, 8);
+}
+
+bool debug_begin(struct thread *t) {
+    if (!debug_is_on || the_stream.number != control->target) return false;
+    is_begun = true;
+    stop_soon = true;
+    soon_why = WORKER_ARRIVED;
+    base.event = UINT64_MAX;
+    return true;
+}
+
+bool debug_follows(uint64_t stream) {
+    for (uint32_t i = 0; i < control->n_chain && i < WORKER_CHAIN; i++)
+        if (control->chain[i] == stream) return true;
+    return false;
+}
+
+bool debug_is_quiet(void) { return !is_begun || control->quiet; }

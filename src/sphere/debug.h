@@ -1,0 +1,47 @@
+/* The debugger's agent in a replaying process: stands still, runs and answers as a timeline asks (log/worker.h).
+ *
+ * It is called where the replay takes events, where a tick budget ends and, while an R-thread's tb->debug is set, whenever that
+ * R-thread is about to enter the cache. At each of these places all state of the program is in thread blocks and memory, so the
+ * process can stand still there, be looked at, and be copied by fork. Nothing of it is known to the program. */
+#ifndef REPRISE_DEBUG_H
+#define REPRISE_DEBUG_H
+
+#include "log/worker.h"
+#include "sphere/thread.h"
+
+struct ucontext_raw;
+struct siginfo_raw;
+
+extern bool debug_is_on;       /* this process is a worker */
+extern bool debug_is_diverted; /* and has left the recording */
+
+/* Maps what is shared with the timeline. */
+void debug_start(int fd);
+/* A program begins, by START or FORKED. True: it is the one to be debugged, from here on. */
+bool debug_begin(struct thread *t);
+/* Whether a fork is to be followed into the child with this stream. */
+bool debug_follows(uint64_t stream);
+bool debug_is_quiet(void);
+
+/* The R-thread is about to take events; the instruction that needs them has not been done. */
+void debug_op(struct thread *t, bool is_call);
+/* A signal is about to be delivered. `behind`: right behind another event. */
+void debug_signal(struct thread *t, const struct siginfo_raw *info, bool behind);
+/* Behind events: how far the R-thread may run of the n ticks that the log allows. */
+uint64_t debug_budget(struct thread *t, uint64_t n);
+/* A tick point where the log has nothing. */
+void debug_tick(struct thread *t);
+/* engine_host.debug */
+void debug_enter(struct tblock *tb);
+/* SPECIAL_BREAK */
+void debug_break(struct tblock *tb);
+/* A page fault. True: it was ours, and is dealt with. */
+bool debug_fault(struct thread *t, const struct siginfo_raw *info, struct ucontext_raw *uc);
+/* Mappings have changed. */
+void debug_mapped(void);
+/* There is nothing more to run. */
+void debug_end(struct thread *t, enum worker_reason why, int status, const char *text) __attribute__((noreturn));
+/* Diverted: answers a system call. */
+long debug_call(struct tblock *tb, uint64_t nr, uint64_t a[6]);
+
+#endif

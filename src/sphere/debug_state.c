@@ -1,0 +1,151 @@
+#include "sphere/debug_state.h"
+
+#include <linux/mman.h>
+
+#include "engine/cache.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+#include "sphere/aspace.h"
+#include "sphere/code_watch.h"
+#include "sphere/gate.h"
+#include "sphere/memory_hash.h"
+#include "sphere/schedule.h"
+#include "sphere/sigframe.h"
+#include "sphere/signals.h"
+
+#define ARCH_SET_FS 0x1002
+#define USER_FLAGS 0x244cd5ull
+#define FIXED_FLAGS 0x202ull
+
+static struct thread *by_number(uint32_t number) {
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (t->in_use && t->scheduled && t->number == number) return t;
+    return NULL;
+}
+
+uint64_t state_registers(struct thread *t, uint32_t number, struct worker_registers *out, size_t cap) {
+    struct thread *who = by_number(number);
+    size_t size = sigframe_extended_size();
+    if (!who || sizeof *out + size > cap) return 0;
+    const struct tblock *tb = who->tb;
+    memcpy(out->gpr, tb->gpr, sizeof out->gpr);
+    out->pc = tb->pc;
+    out->rflags = tb->rflags | (tb->trap_flag ? RFLAGS_TF : 0);
+    out->gs_base = tb->guest_gs;
+    out->gs = tb->guest_gs_selector;
+    out->in_call = who->debugged.in_call;
+    out->orig_rax = who->debugged.in_call ? tb->gpr[RAX] : UINT64_MAX;
+    out->xcr0 = sigframe_extended_mask();
+    out->xsave_size = (uint32_t)size;
+    uint8_t *xsave = out->xsave + (-(uintptr_t)out->xsave & 63); /* xsave wants it aligned; there is room behind */
+    if (who == t) {
+        out->fs_base = schedule_fs_base();
+        memset(xsave, 0, size);
+        sigframe_save_extended(xsave);
+        memmove(out->xsave, xsave, size);
+    } else {
+        memcpy(out->xsave, schedule_extended_of(who, &out->fs_base), size);
+    }
+    return sizeof *out + size;
+}
+
+uint64_t state_set_registers(struct thread *t, uint32_t number, const struct worker_registers *in) {
+    static uint8_t area[16384] __attribute__((aligned(64)));
+    struct thread *who = by_number(number);
+    if (!who || who != t) return 0; /* others are in the middle of something */
+    struct tblock *tb = who->tb;
+    memcpy(tb->gpr, in->gpr, sizeof tb->gpr);
+    tb->pc = in->pc;
+    tb->rflags = (in->rflags & USER_FLAGS) | FIXED_FLAGS;
+    tb->guest_gs = in->gs_base;
+    SYS(arch_prctl, ARCH_SET_FS, in->fs_base);
+    size_t size = sigframe_extended_size();
+    if (in->xsave_size == size && size <= sizeof area) {
+        sigframe_save_extended(area);
+        memcpy(area, in->xsave, 464); /* x87 and SSE as they are, but for what the kernel says behind them */
+        memcpy(area + 576, in->xsave + 576, size > 576 ? size - 576 : 0);
+        sigframe_load_extended(area);
+    }
+    return 1;
+}
+
+/* How many of n bytes from `at` on are the program's. */
+static size_t guest_bytes(gaddr at, size_t n, struct mapping *m) {
+    if (at + n < at || !aspace_find(at, m) || m->runtime) return 0;
+    size_t k = MIN(m->end - at, n);
+    return aspace_is_runtime(at, k) ? 0 : k;
+}
+
+uint64_t state_read(gaddr from, void *to, size_t n) {
+    size_t done = 0;
+    while (done < n) {
+        struct mapping m;
+        size_t k = MIN(guest_bytes(from + done, n - done, &m), PAGE_SIZE - ((from + done) & (PAGE_SIZE - 1)));
+        if (!k) break;
+        gaddr at = from + done;
+        bool opened = !(m.prot & (PROT_READ | PROT_EXEC));
+        if (opened) SYS(mprotect, PAGE_DOWN(at), PAGE_SIZE, PROT_READ);
+        bool good = guest_read((uint8_t *)to + done, at, k);
+        if (opened) SYS(mprotect, PAGE_DOWN(at), PAGE_SIZE, aspace_host_prot((int)m.prot));
+        if (!good) break;
+        done += k;
+    }
+    return done;
+}
+
+uint64_t state_write(gaddr to, const void *from, size_t n) {
+    size_t done = 0;
+    while (done < n) {
+        struct mapping m;
+        size_t k = MIN(guest_bytes(to + done, n - done, &m), PAGE_SIZE - ((to + done) & (PAGE_SIZE - 1)));
+        if (!k) break;
+        gaddr at = to + done;
+        code_watch_before_kernel_write(at, k);
+        bool opened = !(m.prot & PROT_WRITE);
+        if (opened) SYS(mprotect, PAGE_DOWN(at), PAGE_SIZE, PROT_READ | PROT_WRITE);
+        bool good = guest_write(at, (const uint8_t *)from + done, k);
+        if (opened) SYS(mprotect, PAGE_DOWN(at), PAGE_SIZE, aspace_host_prot((int)m.prot));
+        if (m.prot & PROT_EXEC) {
+            lock_take(&cache_lock);
+            cache_invalidate_range(at, at + k);
+            lock_drop(&cache_lock);
+        }
+        if (!good) break;
+        done += k;
+    }
+    return done;
+}
+
+uint64_t state_threads(struct thread *t, struct worker_thread *out, size_t cap) {
+    size_t n = 0;
+    for (struct thread *who = threads_first(); who && (n + 1) * sizeof *out <= cap; who = who->next) {
+        if (!who->in_use || !who->scheduled) continue;
+        out[n] = (struct worker_thread){.number = who->number,
+                                        .tid = who->tid,
+                                        .in_call = who->debugged.in_call,
+                                        .is_current = who == t,
+                                        .call = who->tb->gpr[RAX]};
+        gate_args(who->tb, out[n++].args);
+    }
+    return n;
+}
+
+uint64_t state_regions(size_t first, struct worker_region *out, size_t cap) {
+    size_t n = 0, skip = first;
+    struct mapping m;
+    for (size_t i = 0; (n + 1) * sizeof *out <= cap && aspace_nth(i, &m); i++) {
+        if (m.runtime) continue;
+        if (skip) {
+            skip--;
+            continue;
+        }
+        out[n] = (struct worker_region){m.start, m.end, m.offset, m.file.dev, m.file.ino, m.prot, m.flags, {0}};
+        memcpy(out[n++].name, m.name, sizeof m.name);
+    }
+    return n;
+}
+
+uint64_t state_hash(void) {
+    struct ev_hash h = memory_hash();
+    return h.hash ^ h.bytes * 0x9e3779b97f4a7c15ull;
+}

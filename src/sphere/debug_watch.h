@@ -1,0 +1,30 @@
+/* Breakpoints and watchpoints of the debugger, any number.
+ *
+ * A breakpoint is an exit in front of its instruction's translation. Pages that hold watched bytes are write-protected (closed to
+ * reads, too, if those are watched) behind the program's back; an access opens the page until the instruction or the event is
+ * over, and then what is watched is compared. Whatever else touches such a page, the runtime itself for instance, opens it, too. */
+#ifndef REPRISE_DEBUG_WATCH_H
+#define REPRISE_DEBUG_WATCH_H
+
+#include "inproc/types.h"
+#include "log/worker.h"
+
+/* engine_host.has_break */
+bool watch_has_break(gaddr pc);
+/* engine_host.kept_loaded */
+void watch_code_loaded(gaddr lo, gaddr hi);
+/* Replaces all of them, or adds. */
+void watch_set(const struct worker_break *list, size_t n, bool add);
+bool watch_is_any(void);
+
+/* An access of n bytes to addr has faulted. True: it was our protection; the page is open now. *is_hit: the access is one that
+ * is watched for as such, whether or not it changes anything. */
+bool watch_open(gaddr addr, size_t n, bool write, bool *is_hit, gaddr *hit);
+/* Whether a page is open. */
+bool watch_is_open(void);
+/* Closes what is open. True: watched bytes have changed, at *addr. */
+bool watch_close(gaddr *addr);
+/* Mappings have changed: everything is to be closed, and compared, anew. */
+void watch_remap(void);
+
+#endif
