@@ -25,6 +25,7 @@ static struct {
     uint32_t n_threads;
     bool has_pager; /* counted in n_threads */
     uint32_t n_waiting;
+    bool overdue; /* somebody has waited long enough */
     struct thread *owner_thread; /* for preemption; a hint, valid under `lock` while the owner is not IN_CALL */
     struct thread *first, *last; /* queue of those who wait; under `lock` */
     struct lock lock;
@@ -119,6 +120,7 @@ static void wake(struct thread *t) {
 static void now_owns(struct thread *t) {
     order.owner_thread = t;
     order.turns++;
+    __atomic_store_n(&order.overdue, false, __ATOMIC_RELAXED);
 }
 
 /* Hands the turn, which the caller has, to somebody who waits; false: nobody does. */
@@ -189,6 +191,7 @@ void order_take(struct thread *t) {
             }
             seen_owner = owner;
             seen_calls = calls;
+            if (overdue) __atomic_store_n(&order.overdue, true, __ATOMIC_RELAXED);
             if (!(owner & IN_CALL) && overdue) {
                 victim = order.owner_thread;
                 deadline = now + SLICE_NS;
@@ -260,6 +263,8 @@ void order_reclaim(struct thread *parent, struct thread *child) {
 }
 
 /* ---- preemption ---- */
+
+bool order_is_overdue(void) { return __atomic_load_n(&order.overdue, __ATOMIC_RELAXED); }
 
 bool order_should_yield(struct thread *t) { return __atomic_load_n(&order.n_waiting, __ATOMIC_RELAXED) > 0; }
 

@@ -39,6 +39,8 @@ void order_leave_call(struct thread *t);
 /* A vfork child has gone, maybe with the turn. */
 void order_reclaim(struct thread *parent, struct thread *child);
 
+/* Whether somebody has waited for the turn for longer than he should. */
+bool order_is_overdue(void);
 /* At a tick point: whether t should stop here for others. */
 bool order_should_yield(struct thread *t);
 /* Lets others run, then waits for the turn again. */

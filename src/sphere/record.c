@@ -603,6 +603,8 @@ static void on_syscall(struct tblock *tb) {
         return;
     }
     tb->pending = 0;
+    /* a turn that ends at the gate needs no event: as if it had been stolen during the call */
+    if (unlikely(order_is_overdue()) && order_should_yield(t)) order_yield(t);
     if (unlikely(shared_active) && shared_is_wanted()) shared_serve(t, EVF_AT_GATE, nr != __NR_sched_yield);
     if (unlikely(t->seccomp.mode)) {
         long verdict = seccomp_apply(tb, nr, a);
