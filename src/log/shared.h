@@ -59,7 +59,8 @@ struct shared_sharer { /* recording: an address space that takes part, by its ri
     uint32_t sleeps; /* the pager waits for the bell */
     uint32_t reserved;
     uint64_t request[SHARED_REQUESTS];
-    uint64_t reserved2[4];
+    uint64_t session_ns; /* monotonic clock, since when it has not had a run with all the pages that it needs */
+    uint64_t reserved2[3];
 };
 _Static_assert(sizeof(struct shared_sharer) == 512, "a power of two");
 

@@ -22,12 +22,12 @@
 #include "sphere/sys/special.h"
 
 /* How long pages stay at least, since the last one came: long enough for getting them to have been worth it while the owner
- * computes; a while if it waits for yet another page, because they are needed together; just long enough for one access while
- * it waits for something else. And how long at most. */
+ * computes, just long enough for one access while it waits for something. An owner that waits for yet another page needs all of
+ * them together: it gives them only to who has waited longer than itself for such a set (so somebody always gets his), or when
+ * a page has been here for long. */
 #define LEASE_COMPUTING_NS 1000000ull
-#define LEASE_AWAITING_NS 300000ull
 #define LEASE_WAITING_NS 30000ull
-#define LEASE_MOST_NS 10000000ull
+#define LEASE_MOST_NS 100000000ull
 #define LOOK_NS 60000l      /* how often the pager looks for a moment to act */
 #define WAIT_NS 20000000l   /* how often a waiting thread looks whether the owner lives */
 #define AROUND 16           /* pages that nobody owns are taken in groups */
@@ -60,6 +60,7 @@ static void enrol(void) {
     __atomic_store_n(&self->stream, UINT64_MAX, __ATOMIC_RELEASE);
     self->pid = (uint32_t)SYS(getpid);
     self->ended = self->sleeps = 0;
+    self->session_ns = now_ns();
     for (int i = 0; i < SHARED_REQUESTS; i++) self->request[i] = 0;
     __atomic_store_n(&self->life, 0, __ATOMIC_RELEASE);
     __atomic_store_n(&self->stream, the_stream.number, __ATOMIC_RELEASE);
@@ -247,6 +248,15 @@ static void give(struct thread *t, uint64_t index, uint64_t to, uint8_t flags) {
     if (__atomic_load_n(&p->waiters, __ATOMIC_SEQ_CST)) wake_all(&p->version);
 }
 
+/* Pages behind one that was asked for go along if they have been here since they were made, untouched for all we know. */
+static void give_around(struct thread *t, uint64_t index, uint64_t to, uint8_t flags) {
+    for (uint64_t i = index + 1; i % AROUND; i++) {
+        struct shared_page *p = &shared_tables()->pages[i];
+        if (p->since_ns || p->owner || owner_of(p, i) != me) return;
+        give(t, i, to, flags);
+    }
+}
+
 /* We were given the page for a request that had been met otherwise: on with it, it was never here. */
 static void pass_on(uint64_t index, uint64_t to) {
     struct shared_page *p = &shared_tables()->pages[index];
@@ -262,9 +272,12 @@ bool shared_is_wanted(void) {
     return false;
 }
 
-static bool is_due(const struct shared_page *p, uint64_t now, bool computing) {
-    uint64_t lease = computing ? LEASE_COMPUTING_NS : n_awaited ? LEASE_AWAITING_NS : LEASE_WAITING_NS;
-    return now - last_take_ns >= lease || now - p->since_ns >= LEASE_MOST_NS;
+static bool is_due(const struct shared_page *p, uint64_t request, uint64_t now, bool computing) {
+    uint64_t stay = now - last_take_ns;
+    if (now - p->since_ns >= LEASE_MOST_NS) return true;
+    if (computing) return stay >= LEASE_COMPUTING_NS;
+    bool older = shared_tables()->sharers[REQUEST_RING(request)].session_ns < self->session_ns;
+    return stay >= LEASE_WAITING_NS && (!n_awaited || older);
 }
 
 /* Whether the R-thread that computes has had a page for long enough. */
@@ -272,13 +285,14 @@ static bool is_any_due(void) {
     uint64_t now = now_ns();
     for (int i = 0; i < SHARED_REQUESTS; i++) {
         uint64_t request = __atomic_load_n(&self->request[i], __ATOMIC_ACQUIRE);
-        if (request && is_due(&shared_tables()->pages[REQUEST_INDEX(request)], now, true)) return true;
+        if (request && is_due(&shared_tables()->pages[REQUEST_INDEX(request)], request, now, true)) return true;
     }
     return false;
 }
 
 void shared_serve(struct thread *t, uint8_t flags, bool computing) {
     uint64_t now = now_ns();
+    bool gave = false;
     for (int i = 0; i < SHARED_REQUESTS; i++) {
         uint64_t request = __atomic_load_n(&self->request[i], __ATOMIC_ACQUIRE);
         if (!request) continue;
@@ -286,11 +300,16 @@ void shared_serve(struct thread *t, uint8_t flags, bool computing) {
         struct shared_page *p = &shared_tables()->pages[index];
         uint64_t owner = owner_of(p, index);
         if (owner == (me | OWNER_GIVEN) && is_awaited(index)) continue; /* not here yet */
-        if (owner == me && to && !is_due(p, now, computing)) continue;
+        if (owner == me && to && !is_due(p, request, now, computing)) continue;
         __atomic_store_n(&self->request[i], 0, __ATOMIC_RELEASE);
-        if (owner == me && to) give(t, index, to, flags);
+        if (owner == me && to) {
+            give(t, index, to, flags);
+            give_around(t, index, to, flags);
+            gave = true;
+        }
         if (owner == (me | OWNER_GIVEN) && to) pass_on(index, to);
     }
+    if (gave && (computing || !n_awaited)) self->session_ns = now; /* back to the end of the queue */
 }
 
 void shared_claim(uint64_t object, uint64_t page, uint64_t n) {
