@@ -115,6 +115,14 @@ void stream_discard(const struct stream *s) {
     SYS(munmap, r, sizeof *r);
 }
 
+void stream_give(const struct stream *s, uint32_t pid) {
+    struct ring *r = s->ring < CHANNEL_RINGS ? header_of(s->ring, channel_fd) : NULL;
+    if (!r) return;
+    uint32_t self = (uint32_t)SYS(getpid); /* unless it has said so itself */
+    __atomic_compare_exchange_n(&r->pid, &self, pid, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    SYS(munmap, r, sizeof *r);
+}
+
 void stream_attach_writer(int fd, const struct stream *s) {
     map_ring(fd, s->ring);
     the_stream = *s;

@@ -22,6 +22,8 @@ bool channel_controller_lives(void);
 bool stream_new(struct stream *s);
 /* Recording: the stream is not needed after all (a failed fork or exec). */
 void stream_discard(const struct stream *s);
+/* Recording: the stream is that of a child, which may be killed before it can say so. */
+void stream_give(const struct stream *s, uint32_t pid);
 /* Makes it the stream of this address space; maps its ring. */
 void stream_attach_writer(int fd, const struct stream *s);
 /* False: the recording has no such stream. */

@@ -466,6 +466,7 @@ static void fork_call(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next,
         shared_abandon();
     }
     if (ret < 0 && recorded) stream_discard(&child_stream);
+    if (ret > 0 && recorded) stream_give(&child_stream, (uint32_t)ret);
     log_done(t, nr, asked, ret);
     finish(tb, next, flags, ret);
     stream_commit();
