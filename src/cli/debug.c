@@ -99,7 +99,7 @@ static void serve_all(struct debug *d) {
     if (at.reason == STOP_FAILED) complain("%.*s", (int)sizeof at.text - 1, at.text);
     for (int fd; (fd = listen_accept(d->listener, is_over, d)) >= 0;) {
         connection = fd;
-        enum served how = serve(fd, d->target, &at);
+        enum served how = serve(fd, d->target, &at, d->order->about);
         connection = -1;
         close(fd);
         if (how == SERVED_KILLED) break;

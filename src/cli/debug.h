@@ -18,6 +18,7 @@ struct debug_order {
     char *const *args;                 /* more of them for gdb; NULL-terminated */
     const struct recording *recording; /* whose files gdb may be told; NULL: it asks for them */
     const char *store;                 /* where their contents are */
+    const char *about;                 /* for `info recording`; NULL: nothing to say */
     /* NULL: the user was told why. Called once, in the process that serves. */
     struct target *(*open)(void *arg);
     void *arg;

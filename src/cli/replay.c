@@ -382,6 +382,23 @@ static struct target *open_timeline(void *arg) {
     return t;
 }
 
+/* For `info recording` in gdb. */
+static char *about(const struct recording *r) {
+    char *text = NULL, directory[PATH_MAX] = "";
+    size_t n;
+    FILE *f = open_memstream(&text, &n);
+    if (!f) return NULL;
+    fprintf(f, "%s: ", r->dir ? r->dir : "recording");
+    print_command(f, r);
+    if (json_member_string(r->header, "directory", directory, sizeof directory)) {
+        fputs(", in ", f);
+        print_text(f, directory, strlen(directory));
+    }
+    fputc('\n', f);
+    fclose(f);
+    return text;
+}
+
 static int with_debugger(struct order *o) {
     static struct debugged d;
     if (!replay_set_up(&d.setup, o->name, o->cache, o->verify, &o->debug)) return EXIT_OURS;
@@ -392,6 +409,7 @@ static int with_debugger(struct order *o) {
                                           .options = &d.setup.options};
     o->debugger.recording = d.setup.recording;
     o->debugger.store = d.setup.store;
+    o->debugger.about = about(d.setup.recording);
     o->debugger.open = open_timeline;
     o->debugger.arg = &d;
     return debug(&o->debugger);

@@ -103,6 +103,11 @@ static bool do_status(struct gdb *g, const char *args, struct out *o) {
     return true;
 }
 
+static bool do_recording(struct gdb *g, const char *args, struct out *o) {
+    if (g->about) out_str(o, g->about);
+    return do_status(g, args, o);
+}
+
 static bool do_help(struct gdb *g, const char *args, struct out *o);
 
 static const struct {
@@ -111,13 +116,14 @@ static const struct {
     bool target_first; /* the target may know more */
     const char *help;
 } commands[] = {
-    {"when", do_when, true, "when: the position"},
+    {"when", do_when, false, "when: the position"},
     {"status", do_status, false, "status: the position, and what happens there"},
     {"seek", do_seek, false, "seek POS: the next resumption (stepi) leads to POS: EVENT[:TICKS[:STEPS]], begin or end"},
     {"checkpoint", do_checkpoint, false, "checkpoint: gives the position a number"},
     {"info checkpoints", do_list, false, "info checkpoints: lists them"},
     {"delete checkpoint", do_delete, false, "delete checkpoint N"},
     {"restart", do_restart, false, "restart [N]: the next resumption leads to checkpoint N, or to the begin"},
+    {"info recording", do_recording, true, "info recording: what is recorded, and where one is in it"},
     {"exits", do_exits, false, "exits end|stop: what gdb sees when the process exits"},
     {"help", do_help, true, "help: this text"},
 };
@@ -148,5 +154,5 @@ bool monitor_command(struct gdb *g, const char *text, struct out *o) {
     }
     if (ask_target(g, text, o)) return true;
     out_format(o, "Unknown command: %.100s; `monitor help` lists those there are.\n", text);
-    return false;
+    return true; /* it was answered */
 }

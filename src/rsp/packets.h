@@ -26,6 +26,7 @@ struct gdb {
     /* Called before and after the target runs: somebody then looks for Ctrl-C. May be NULL. */
     void (*watch)(struct gdb *, bool runs);
     void *watch_arg;
+    const char *about; /* the recording, in words; may be NULL */
     volatile sig_atomic_t interrupted;
 
     struct out reply;

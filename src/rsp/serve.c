@@ -46,7 +46,7 @@ static void watch(struct gdb *g, bool runs) {
     }
 }
 
-enum served serve(int fd, struct target *t, struct stop *at) {
+enum served serve(int fd, struct target *t, struct stop *at, const char *about) {
     static struct wire wire;
     struct watcher watcher = {.stop_fd = eventfd(0, EFD_CLOEXEC)};
     struct gdb *g = calloc(1, sizeof *g);
@@ -55,6 +55,7 @@ enum served serve(int fd, struct target *t, struct stop *at) {
     if (!g || !packet || watcher.stop_fd < 0) goto out;
     wire_open(&wire, fd);
     gdb_open(g, t, &wire, *at);
+    g->about = about;
     g->watch = watch;
     g->watch_arg = &watcher;
     for (long n; !g->ended && (n = wire_get(&wire, packet)) >= 0;) {
