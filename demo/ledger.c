@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define DAYS 31
-#define ROUNDS 400000
+#define ROUNDS 2000
 
 struct account {
     long booked[DAYS]; /* by day of the month, counted from 0 */
