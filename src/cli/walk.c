@@ -76,6 +76,7 @@ static bool is_end(enum stop_reason r) {
 struct visit {
     struct position at;
     uint64_t registers, memory;
+    uint64_t gpr[16], eflags;
 };
 
 static struct visit *visits;
@@ -88,7 +89,47 @@ static size_t find(struct position p) {
 }
 
 static struct visit look(struct walk *w, bool memory) {
-    return (struct visit){where(w), registers_hash(w), memory ? timeline_memory_hash(w->t) : 0};
+    struct visit v = {where(w), registers_hash(w), memory ? timeline_memory_hash(w->t) : 0, {0}, w->regs.eflags};
+    memcpy(v.gpr, w->regs.gpr, sizeof v.gpr);
+    return v;
+}
+
+static void say_difference(const struct visit *a, const struct visit *b) {
+    static const char *const names[] = {"rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp",
+                                        "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+    for (int i = 0; i < 16; i++)
+        if (a->gpr[i] != b->gpr[i]) printf("  %s %" PRIx64 ", now %" PRIx64 "\n", names[i], a->gpr[i], b->gpr[i]);
+    if (a->eflags != b->eflags) printf("  eflags %" PRIx64 ", now %" PRIx64 "\n", a->eflags, b->eflags);
+}
+
+/* Where memory differs from what another way leads to. */
+static void say_where_memory_differs(struct walk *w, struct position at) {
+    static struct memory_region regions[1024];
+    size_t n = w->t->ops->regions(w->t, regions, 1024);
+    uint8_t **was = calloc(n + 1, sizeof *was), *now = NULL;
+    size_t *got = calloc(n + 1, sizeof *got);
+    for (size_t i = 0; i < n; i++) {
+        size_t len = regions[i].end - regions[i].start;
+        if (!(regions[i].prot & 2) || !(was[i] = malloc(len))) continue;
+        got[i] = w->t->ops->read_memory(w->t, regions[i].start, was[i], len);
+    }
+    w->t->ops->seek_begin(w->t);
+    w->t->ops->seek(w->t, at);
+    for (size_t i = 0, said = 0; i < n; i++) {
+        now = realloc(now, got[i] + 1);
+        size_t len = w->t->ops->read_memory(w->t, regions[i].start, now, got[i]);
+        for (size_t k = 0; k + 8 <= len && said < 20; k += 8) {
+            uint64_t a, b;
+            memcpy(&a, was[i] + k, 8);
+            memcpy(&b, now + k, 8);
+            if (a != b)
+                printf("  %" PRIx64 ": %" PRIx64 ", from the begin %" PRIx64 "\n", regions[i].start + k, a, b), said++;
+        }
+        free(was[i]);
+    }
+    free(now);
+    free(was);
+    free(got);
 }
 
 /* Compares the present place with its first visit. False: it differs. */
@@ -108,6 +149,8 @@ static bool check(struct walk *w, const char *how, bool memory) {
     if (!same)
         printf("DIFFERENT at %" PRIu64 ":%" PRIu64 ":%" PRIu64 " pc %" PRIx64 " by %s: %s\n", now.at.event,
                now.at.ticks, now.at.steps, w->regs.rip, how, v->registers != now.registers ? "registers" : "memory");
+    if (!same) say_difference(v, &now);
+    if (!same && v->registers == now.registers) say_where_memory_differs(w, now.at);
     return same;
 }
 
@@ -157,18 +200,27 @@ static bool random_walk(struct walk *w, unsigned long n, unsigned seed) {
     size_t n_seen = 0, n_back = 0;
     double *back = calloc(n + 1, sizeof *back);
     bool good = true;
+    struct position begin_at = where(w);
+    w->t->ops->seek_end(w->t);
+    uint64_t events = where(w).event - begin_at.event + 1;
+    int what = 2, left = 0; /* moves of the same kind */
     srandom(seed);
     for (unsigned long i = 0; good && i < n; i++) {
-        long dice = random() % 100;
-        int what = dice < 45 ? 0 : dice < 90 ? 1 : dice < 94 ? 2 : dice < 97 ? 3 : 4;
+        if (left-- <= 0) {
+            long dice = random() % 100;
+            what = dice < 35 ? 0 : dice < 70 ? 1 : dice < 94 ? 2 : dice < 97 ? 3 : 4;
+            left = what < 2 ? (int)(random() % 24) : 0;
+        }
         double begin = now_s();
         struct stop s;
         switch (what) {
         case 0: s = w->t->ops->run(w->t, false, true); break;
         case 1: s = w->t->ops->run(w->t, true, true); break;
         case 2:
-            if (!n_seen) continue;
-            s = w->t->ops->seek(w->t, seen[(size_t)random() % n_seen]);
+            if (n_seen && random() % 2)
+                s = w->t->ops->seek(w->t, seen[(size_t)random() % n_seen]);
+            else
+                s = w->t->ops->seek(w->t, (struct position){begin_at.event + (uint64_t)random() % events, 0, 0});
             break;
         case 3: s = w->t->ops->run(w->t, false, false); break;
         default: s = w->t->ops->run(w->t, true, false);
@@ -177,7 +229,7 @@ static bool random_walk(struct walk *w, unsigned long n, unsigned seed) {
         if (s.reason == STOP_FAILED) {
             printf("FAILED by %s: %s\n", names[what], s.text);
             good = false;
-        } else if (!is_end(s.reason)) {
+        } else if (!is_end(s.reason) && s.reason != STOP_SIGNAL) { /* flags as the handler's frame will have them */
             good = check(w, names[what], random() % 8 == 0);
             seen[n_seen < 4096 ? n_seen++ : (size_t)random() % 4096] = where(w);
         }
@@ -257,6 +309,11 @@ static bool obey(struct walk *w, const char *line) {
     } else {
         if (strcmp(word, "regs") == 0) say_regs(w);
         if (strcmp(word, "hash") == 0) printf("%" PRIx64 "\n", timeline_memory_hash(w->t));
+        if (strcmp(word, "monitor") == 0) {
+            char text[8192] = "";
+            ops->command(w->t, "checkpoints", text, sizeof text);
+            fputs(text, stdout);
+        }
         if (strcmp(word, "threads") == 0) say_lists(w, true);
         if (strcmp(word, "regions") == 0) say_lists(w, false);
         if (strcmp(word, "read") == 0) say_memory(w, a, b);

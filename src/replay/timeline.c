@@ -200,9 +200,17 @@ static bool resolve(struct timeline *t) {
         session_kill(&t->session, w);
         return false;
     }
-    struct worker_stop now = w->stop;
-    w->stop = before; /* why it stopped is still true */
-    w->stop.place = now.place;
+    if (before.reason == WORKER_SIGNAL) { /* in front of the signal, not of the instruction that is interrupted by it */
+        struct worker_run on = {.signals = 1, .step = 1, .thread = before.place.thread};
+        if (!session_run(&t->session, w, &on) || w->stop.reason != WORKER_SIGNAL) {
+            session_kill(&t->session, w);
+            return false;
+        }
+    } else {
+        struct worker_place exact = w->stop.place;
+        w->stop = before; /* why it stopped is still true */
+        w->stop.place = exact;
+    }
     become(t, w);
     return true;
 }

@@ -163,7 +163,7 @@ static void describe(struct thread *t, enum worker_reason why) {
     s->work = work + s->place.event * 16;
     memcpy(s->gpr, t->tb->gpr, sizeof s->gpr);
     s->pc = t->tb->pc;
-    s->rflags = t->tb->rflags;
+    s->rflags = state_flags(t);
     s->hit = last_hit;
     s->hits = hits;
 }
@@ -436,6 +436,9 @@ void debug_tick(struct thread *t) {
 
 void debug_op(struct thread *t, bool is_call) {
     if (!is_begun) return;
+    /* an instruction that was done without coming by: the program has its own trap flag set */
+    bool done = !is_call && t->tb->debug_step && has_moved(t, t->debugged.pc, t->debugged.rsp, t->debugged.ticks);
+    if (done && stream_taken() == base.event) track(t);
     t->debugged.op_event = stream_taken();
     t->debugged.op_ticks = ticks_total(t->tb);
     t->debugged.has_op = true;
@@ -448,11 +451,11 @@ void debug_signal(struct thread *t, const struct siginfo_raw *info, bool behind)
     slot->stop.signo = info->signo;
     memcpy(slot->stop.siginfo, info, sizeof slot->stop.siginfo);
     struct worker_place p = place_of(t);
-    if (behind && (is_past_aim(&p) || run.single)) {
+    if (behind) {
         before = here;
         here = p;
-        if (is_past_aim(&p)) stop(t, WORKER_ARRIVED);
     }
+    if (is_past_aim(&p) || is_match(t)) stop(t, WORKER_ARRIVED);
     if (run.signals) stop(t, WORKER_SIGNAL);
 }
 

@@ -3,6 +3,7 @@
 #include <linux/mman.h>
 
 #include "engine/cache.h"
+#include "engine/flags.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
@@ -16,11 +17,20 @@
 #define ARCH_SET_FS 0x1002
 #define USER_FLAGS 0x244cd5ull
 #define FIXED_FLAGS 0x202ull
+#define RFLAGS_ARITH 0x8d5ull /* OF SF ZF AF PF CF */
 
 static struct thread *by_number(uint32_t number) {
     for (struct thread *t = threads_first(); t; t = t->next)
         if (t->in_use && t->scheduled && t->number == number) return t;
     return NULL;
+}
+
+uint64_t state_flags(const struct thread *t) {
+    const struct tblock *tb = t->tb;
+    lock_take(&cache_lock);
+    bool dead = flags_are_dead(tb->pc, tb->pc);
+    lock_drop(&cache_lock);
+    return (tb->rflags & ~(dead ? RFLAGS_ARITH : 0)) | (tb->trap_flag ? RFLAGS_TF : 0);
 }
 
 uint64_t state_registers(struct thread *t, uint32_t number, struct worker_registers *out, size_t cap) {
@@ -30,7 +40,7 @@ uint64_t state_registers(struct thread *t, uint32_t number, struct worker_regist
     const struct tblock *tb = who->tb;
     memcpy(out->gpr, tb->gpr, sizeof out->gpr);
     out->pc = tb->pc;
-    out->rflags = tb->rflags | (tb->trap_flag ? RFLAGS_TF : 0);
+    out->rflags = state_flags(who);
     out->gs_base = tb->guest_gs;
     out->gs = tb->guest_gs_selector;
     out->in_call = who->debugged.in_call;
