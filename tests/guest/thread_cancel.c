@@ -6,6 +6,7 @@ static char trace[256];
 static sem_t ready;
 static int fds[2];
 static volatile long spins;
+static volatile int sent; /* pthread_cancel has been called */
 static void note(void *s) { strcat(trace, s); }
 
 static void *in_read(void *arg) {
@@ -29,7 +30,7 @@ static void *in_loop(void *arg) {
 static void *disabled(void *arg) {
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     sem_post(&ready);
-    sleep_ms(30);
+    while (!sent) sleep_ms(1); /* it is cancelled while that is disabled */
     strcat(trace, "d");
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
     pthread_testcancel();
@@ -69,10 +70,12 @@ static void run(const char *name, void *(*f)(void *), int wait_ms) {
     pthread_t t;
     void *r;
     trace[0] = 0;
+    sent = 0;
     pthread_create(&t, NULL, f, NULL);
     sem_wait(&ready);
     sleep_ms(wait_ms);
     pthread_cancel(t);
+    sent = 1;
     pthread_join(t, &r);
     printf("%s: %s, trace '%s'\n", name,
            r == PTHREAD_CANCELED ? "cancelled"
