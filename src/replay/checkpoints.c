@@ -1,9 +1,44 @@
 /* Checkpoints of a timeline: copies of workers, kept where they stand. */
+#include <stdio.h>
 #include <string.h>
 
 #include "replay/timeline_parts.h"
 
+#define INTERVAL_LEAST 150000 /* us */
+#define INTERVAL_MOST 5000000
+#define PAGE_COST_US 2 /* of the first write to a page that a copy has, too */
+#define COST_SHARE 10  /* copies may cost this part of the time */
+#define LEAST 4
+
 static struct position place(const struct worker *w) { return position_of(&w->stop.place); }
+
+/* Pages of its own, which a copy may make it pay for. */
+static uint64_t private_pages(const struct worker *w) {
+    char path[64];
+    unsigned long size = 0, resident = 0, shared = 0;
+    snprintf(path, sizeof path, "/proc/%d/statm", (int)w->pid);
+    FILE *f = fopen(path, "r");
+    if (!f) return 0;
+    if (fscanf(f, "%lu %lu %lu", &size, &resident, &shared) != 3) resident = shared = 0;
+    fclose(f);
+    return resident > shared ? resident - shared : 0;
+}
+
+static uint64_t available_pages(void) {
+    char line[128];
+    unsigned long kb = 0;
+    FILE *f = fopen("/proc/meminfo", "r");
+    while (f && fgets(line, sizeof line, f) && sscanf(line, "MemAvailable: %lu kB", &kb) != 1) {}
+    if (f) fclose(f);
+    return kb / 4;
+}
+
+void checkpoints_plan(struct timeline *t, const struct worker *w) {
+    uint64_t pages = private_pages(w) + 256, us = pages * PAGE_COST_US * COST_SHARE;
+    uint64_t most = t->n_checkpoints + available_pages() / 2 / pages;
+    t->interval_us = us < INTERVAL_LEAST ? INTERVAL_LEAST : us > INTERVAL_MOST ? INTERVAL_MOST : us;
+    t->most_checkpoints = most < LEAST ? LEAST : most > CHECKPOINTS_MAX ? CHECKPOINTS_MAX : most;
+}
 
 size_t checkpoint_before(const struct timeline *t, struct position to) {
     size_t i = t->n_checkpoints - 1;
@@ -26,7 +61,7 @@ static double worth(const struct timeline *t, size_t i, uint64_t work) {
 }
 
 void checkpoints_thin(struct timeline *t, uint64_t work) {
-    while (t->n_checkpoints > CHECKPOINTS_MAX) {
+    while (t->n_checkpoints > t->most_checkpoints) {
         size_t least = 1;
         for (size_t i = 2; i < t->n_checkpoints; i++)
             if (worth(t, i, work) < worth(t, least, work)) least = i;
@@ -38,6 +73,7 @@ void checkpoint_add(struct timeline *t, struct worker *w) {
     if (!w->stop.place.is_exact) return;
     size_t i = t->n_checkpoints ? checkpoint_before(t, place(w)) : 0;
     if (t->n_checkpoints && position_compare(place(t->checkpoints[i]), place(w)) == 0) return;
+    checkpoints_plan(t, w);
     struct worker *copy = session_fork(&t->session, w);
     if (!copy) return;
     if (t->n_checkpoints) i++;

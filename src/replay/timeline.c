@@ -8,8 +8,6 @@
 
 #include "replay/timeline_parts.h"
 
-#define CHECKPOINT_US 150000 /* of forward execution between two checkpoints, at first */
-
 /* ---- helpers ---- */
 
 static struct stop stop_of(const struct worker *w) {
@@ -136,8 +134,8 @@ static struct worker_run run_to(struct position p) {
 
 /* Runs, leaving checkpoints on the way. False: the worker is gone. */
 static bool run_leaving_checkpoints(struct timeline *t, struct worker *w, struct worker_run run) {
-    run.pause_us = CHECKPOINT_US;
     for (;;) {
+        run.pause_us = t->interval_us;
         if (!session_run(&t->session, w, &run)) return false;
         if (w->stop.reason != WORKER_PAUSED) return true;
         checkpoint_add(t, w);

@@ -21,7 +21,8 @@ struct timeline {
     struct worker *diversion; /* or there, but has left the recording */
     struct position begin;
     struct worker *checkpoints[CHECKPOINTS_MAX + 16]; /* by place, the first stands at the begin */
-    size_t n_checkpoints;
+    size_t n_checkpoints, most_checkpoints;
+    uint64_t interval_us; /* of forward execution between two of them */
 
     struct worker_break *breaks;
     size_t n_breaks, breaks_room;
@@ -38,6 +39,8 @@ static inline struct position position_of(const struct worker_place *p) {
 
 /* A copy of w is kept, unless there is one at its place. */
 void checkpoint_add(struct timeline *, struct worker *w);
+/* How often and how many: what a copy costs is memory, and a page fault for each page that is written after it. */
+void checkpoints_plan(struct timeline *, const struct worker *w);
 /* Index of the last checkpoint not behind `to`. There always is one. */
 size_t checkpoint_before(const struct timeline *, struct position to);
 /* Those that are not needed go; the nearer to `work`, the denser they may be. */
