@@ -408,7 +408,18 @@ static bool is_in_memory(int fd) {
     return SYS(fstatfs, fd, fs) == 0 && fs[0] == TMPFS_MAGIC_;
 }
 
+/* Memory that JITs map twice, once to write and once to execute: both views must stay one memory at replay. */
+static bool is_memfd(int fd) {
+    char link[32], name[16];
+    if (fd < 0) return false;
+    fmt_into(link, sizeof link, "/proc/self/fd/%d", fd);
+    long n = SYS(readlinkat, -100 /* AT_FDCWD */, link, name, sizeof name - 1);
+    if (n < 0) return false;
+    name[n] = '\0';
+    return str_starts(name, "/memfd:");
+}
+
 bool shared_tracks(int fd, const struct mapping *m) {
-    if ((m->prot & PROT_EXEC) || !shared_tables()) return false;
+    if ((m->prot & PROT_EXEC) || !shared_tables() || is_memfd(fd)) return false;
     return (m->prot & PROT_WRITE) || fd < 0 || is_in_memory(fd) || shared_object_is_known(m->object);
 }
