@@ -261,9 +261,12 @@ static void test_readiness(void) {
 
 static void nothing(int sig, siginfo_t *info, void *context) {}
 
-static pid_t child_that_ends(int code) {
+static pid_t child_that_ends(int code, int when[2]) { /* a moment after when[1] was closed */
     pid_t p = fork();
     if (p == 0) {
+        char c;
+        close(when[1]);
+        CHECK(read(when[0], &c, 1) == 0);
         usleep(2000);
         _exit(code);
     }
@@ -275,12 +278,17 @@ static void test_children(void) {
     siginfo_t info;
     struct rusage ru;
     memset(&ru, 0xff, sizeof ru);
-    pid_t p = child_that_ends(3);
+    int end[2];
+    CHECK(pipe(end) == 0);
+    pid_t p = child_that_ends(3, end);
+    close(end[0]), close(end[1]);
     CHECK(wait4(p, &status, 0, &ru) == p);
     printf("wait4 %x, usage %d\n", status, ru.ru_minflt > 0);
     status = 55;
-    p = child_that_ends(4);
+    CHECK(pipe(end) == 0);
+    p = child_that_ends(4, end);
     int n = waitpid(p, &status, WNOHANG);
+    close(end[0]), close(end[1]);
     printf("not yet %d %d\n", n, status);
     memset(&info, 0xff, sizeof info);
     n = waitid(P_PID, (id_t)p, &info, WEXITED);
