@@ -2,6 +2,7 @@
 #   make check    everything that CI runs           make soak     the suite, SOAK=20 times, on one core and under load
 #   make bench    ratios to native                  make demo     a short look at what works
 #   make unit     unit tests only                   make guests   test programs only
+#   make built    all that `make check` runs, built
 #   make install  PREFIX=/usr/local DESTDIR=        make format   clang-format over src, tests and tools
 BUILD   ?= build
 PREFIX  ?= /usr/local
@@ -24,7 +25,7 @@ tell = $(if $(V),,@echo '  $(1)	$@')
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all check unit guests fuzz soak bench demo install clean format setup test-programs
+.PHONY: all built check unit guests fuzz soak bench demo install clean format setup test-programs
 all: $(BUILD)/reprise $(BUILD)/reprise-rt
 
 # ---- what must be installed first ------------------------------------------------------------------------------------
@@ -149,6 +150,7 @@ CHECK_NEEDS :=
 RUN_TESTS = BUILD='$(BUILD)' FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run
 guests: $(GUESTS)
 fuzz: $(FUZZ)
+built: all $(UNIT) $(FUZZ) $(GUESTS) $(CHECK_NEEDS)
 unit: $(UNIT)
 	$(RUN_TESTS) -k 'unit/*'
 check: all $(UNIT) $(FUZZ) $(GUESTS) $(CHECK_NEEDS) | test-programs
