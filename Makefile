@@ -50,7 +50,7 @@ $(BUILD)/gen/decode_table.h: $(BUILD)/gen_decode
 	$(Q)$< > $@.tmp && mv $@.tmp $@
 
 # ---- the runtime: freestanding, position independent, no libc ---------------------------------------------------------
-RT_DIRS  := src/inproc src/engine src/sphere src/sphere/sys src/recorder
+RT_DIRS  := src/inproc src/engine src/sphere src/sphere/sys src/recorder src/ckpt/rt
 RT_SRC   := $(foreach d,$(RT_DIRS),$(wildcard $d/*.c) $(wildcard $d/*.S))
 RT_OBJ   := $(RT_SRC:%=$(BUILD)/rt/%.o)
 # No vector registers: the runtime then need not save the program's on entry. Without RELRO nothing is left to mprotect.
@@ -92,7 +92,7 @@ $(BUILD)/reprise-rt: $(RT_OBJ) $(ZYDIS) Makefile tools/check_rt.sh $(BUILD)/rt/o
 	$(Q)mv $@.tmp $@
 
 # ---- the command: static, because its own start-up is part of every `reprise run` --------------------------------------
-CLI_SRC   := $(wildcard src/cli/*.c src/base/*.c src/log/*.c src/replay/*.c src/rsp/*.c)
+CLI_SRC   := $(wildcard src/cli/*.c src/base/*.c src/log/*.c src/replay/*.c src/rsp/*.c src/ckpt/*.c)
 CLI_OBJ   := $(CLI_SRC:%=$(BUILD)/cli/%.o)
 CLI_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -fno-pie -ffunction-sections -fdata-sections -Isrc \
              -D_GNU_SOURCE -DREPRISE_VERSION='"$(VERSION)"'
