@@ -56,6 +56,8 @@ struct worker_stop {
     uint64_t base_ticks;         /* of the R-thread, when the last event was over */
     uint64_t op_event, op_ticks; /* where the R-thread last took events: number of the first one */
     uint32_t has_op, has_siginfo;
+    uint32_t is_fault; /* WORKER_SIGNAL: of the instruction here, which has not been done */
+    uint32_t reserved;
     uint64_t work; /* grows along the execution: roughly ticks of all R-threads */
     uint64_t gpr[16], pc, rflags;
     struct worker_hit hit; /* with `collect`: the last one */
@@ -87,9 +89,8 @@ struct worker_run {
     uint32_t single;  /* instruction by instruction all the way */
     uint32_t fresh;   /* a breakpoint where it stands now counts */
     uint32_t collect; /* does not stop for breakpoints and watchpoints, remembers the last */
-    uint32_t signals; /* stops for signals */
     uint32_t thread;
-    uint32_t reserved;
+    uint64_t signals; /* stops for these: bit N - 1 for signal N */
     uint64_t event, ticks, steps; /* aim */
     uint64_t stop_at;             /* stops at the hit of this number only */
     uint64_t pause_us;            /* 0: never pauses */
@@ -111,6 +112,8 @@ struct worker_thread {
     int32_t tid;
     uint32_t in_call; /* a system call: its number is in `call` */
     uint32_t is_current;
+    uint32_t has_op, reserved;
+    uint64_t op_event, op_ticks; /* where it last took events */
     uint64_t call, args[6];
 };
 

@@ -22,19 +22,26 @@ static size_t all_threads(struct timeline *t, struct worker_thread **list) {
     return n < most ? n : most;
 }
 
+bool inspect_thread(struct timeline *t, int tid, struct worker_thread *out) {
+    struct worker_thread *list;
+    size_t n = all_threads(t, &list);
+    for (size_t i = 0; i < n; i++)
+        if (list[i].tid == tid) {
+            *out = list[i];
+            return true;
+        }
+    return false;
+}
+
 /* R-thread by its thread id; 0 or the present one's need no question. */
 static bool number_of(struct timeline *t, int tid, uint32_t *number) {
     struct worker *w = stands(t);
     *number = w->stop.place.thread;
     if (!tid || tid == w->stop.tid) return true;
-    struct worker_thread *list;
-    size_t n = all_threads(t, &list);
-    for (size_t i = 0; i < n; i++)
-        if (list[i].tid == tid) {
-            *number = list[i].number;
-            return true;
-        }
-    return false;
+    struct worker_thread who;
+    if (!inspect_thread(t, tid, &who)) return false;
+    *number = who.number;
+    return true;
 }
 
 static const struct worker_registers *fetch(struct timeline *t, struct worker *w, uint32_t number) {

@@ -126,6 +126,19 @@ static bool clear_break(struct target *target, enum break_kind kind, uint64_t ad
     return false;
 }
 
+/* ---- signals ---- */
+
+static bool recording_has_signals(const struct recording *r, uint64_t number) {
+    const struct stream_ref *s = recording_stream(r, number);
+    struct event_reader reader;
+    const struct event *e;
+    bool found = false;
+    if (!s || !event_reader_open(&reader, r, s)) return false;
+    while (!found && event_reader_next(&reader, &e) == READ_GOT) found = e->kind == EV_SIGNAL || e->kind == EV_FAULT;
+    event_reader_close(&reader);
+    return found;
+}
+
 /* ---- going somewhere ---- */
 
 static struct worker_run run_to(struct position p) {
@@ -199,7 +212,7 @@ static bool resolve(struct timeline *t) {
         return false;
     }
     if (before.reason == WORKER_SIGNAL) { /* in front of the signal, not of the instruction that is interrupted by it */
-        struct worker_run on = {.signals = 1, .step = 1, .thread = before.place.thread};
+        struct worker_run on = {.signals = ~0ull, .step = 1, .thread = before.place.thread};
         if (!session_run(&t->session, w, &on) || w->stop.reason != WORKER_SIGNAL) {
             session_kill(&t->session, w);
             return false;
@@ -299,7 +312,7 @@ static struct stop stop_at_hit(struct timeline *t, struct worker *from, const st
     struct worker *w = session_fork(&t->session, from);
     if (!w) return failure("cannot copy the process");
     arm(t, w, true);
-    struct worker_run run = {.fresh = 1, .stop_at = hit->number};
+    struct worker_run run = {.fresh = 1, .stop_at = hit->number, .signals = t->signals};
     if (!session_run(&t->session, w, &run)) {
         session_kill(&t->session, w);
         return failure("the replay broke on its way back");
@@ -322,6 +335,7 @@ static int search(struct timeline *t, size_t i, struct position limit, struct st
     arm(t, w, true);
     struct worker_run run = run_to(limit);
     run.fresh = run.collect = 1;
+    run.signals = t->signals;
     bool good = session_run(&t->session, w, &run);
     struct worker_stop s = w->stop;
     session_kill(&t->session, w);
@@ -338,12 +352,43 @@ static int search(struct timeline *t, size_t i, struct position limit, struct st
     return 1;
 }
 
+/* Whether there is a signal to stop for anywhere: otherwise nothing needs to be searched for one. */
+static bool may_signal(struct timeline *t) {
+    if (t->signals && t->has_signals == NOT_LOOKED)
+        t->has_signals = recording_has_signals(t->options.recording, t->stream) ? HAS_SIGNALS : NO_SIGNALS;
+    return t->signals && t->has_signals == HAS_SIGNALS;
+}
+
+/* The instruction whose fault is reported here has a breakpoint: forwards that was hit first, at the same position. */
+static bool is_break_before_fault(const struct timeline *t) {
+    const struct worker_stop *s = &t->now->stop;
+    if (s->reason != WORKER_SIGNAL || !s->is_fault) return false;
+    for (size_t i = 0; i < t->n_breaks; i++)
+        if (t->breaks[i].kind == WORKER_BREAK_EXEC && t->breaks[i].addr == s->pc) return true;
+    return false;
+}
+
+/* To the same position, but in front of the instruction. */
+static struct stop arrive_at_fault(struct timeline *t, struct position at) {
+    struct worker *w = session_fork(&t->session, t->checkpoints[checkpoint_before(t, at)]);
+    if (!w) return failure("cannot copy the process");
+    arm(t, w, false);
+    struct worker_run run = run_to(at);
+    if (!is_at(w, at) && !session_run(&t->session, w, &run)) {
+        session_kill(&t->session, w);
+        return failure("the replay broke on its way back");
+    }
+    become(t, w);
+    return stop_with(w, STOP_BREAKPOINT);
+}
+
 static struct stop reverse_continue(struct timeline *t) {
     if (!resolve(t)) return failure("the present place cannot be found again");
     struct position limit = position_of(&t->now->stop.place);
     if (position_compare(limit, t->begin) <= 0) return stop_with(t->now, STOP_BEGIN);
     struct stop out;
-    for (size_t i = t->n_breaks ? checkpoint_before(t, limit) + 1 : 0; i-- > 0;) {
+    if (is_break_before_fault(t)) return arrive_at_fault(t, limit);
+    for (size_t i = t->n_breaks || may_signal(t) ? checkpoint_before(t, limit) + 1 : 0; i-- > 0;) {
         int found = search(t, i, limit, &out);
         if (found) return out;
         limit = position_of(&t->checkpoints[i]->stop.place);
@@ -355,10 +400,10 @@ static struct stop reverse_continue(struct timeline *t) {
 
 /* ---- forwards ---- */
 
-static struct stop forward(struct timeline *t, bool step) {
+static struct stop forward(struct timeline *t, bool step, uint32_t thread) {
     struct worker *w = stands(t);
     if (is_over(w)) return stop_of(w);
-    struct worker_run run = {.signals = 1, .step = step, .thread = w->stop.place.thread};
+    struct worker_run run = {.signals = t->signals, .step = step, .thread = thread};
     arm(t, w, true);
     if (t->diversion || step)
         session_run(&t->session, w, &run);
@@ -372,12 +417,29 @@ static struct stop run(struct target *target, bool backward, bool step) {
     struct stop s;
     if (backward) timeline_return(t);
     if (!backward)
-        s = forward(t, step);
+        s = forward(t, step, stands(t)->stop.place.thread);
     else
         s = step ? reverse_step(t) : reverse_continue(t);
     if (was_interrupted(t)) forget_interrupt(t);
     return s;
 }
+
+static struct stop step_of(struct target *target, bool backward, int tid) {
+    struct timeline *t = timeline_of(target);
+    struct worker_thread who;
+    if (tid == stands(t)->stop.tid) return run(target, backward, true);
+    if (backward) timeline_return(t);
+    if (!inspect_thread(t, tid, &who)) return failure("there is no such thread here");
+    struct stop s;
+    if (!backward)
+        s = forward(t, true, who.number);
+    else
+        s = who.has_op ? before_op(t, who.op_event, who.op_ticks) : stop_with(t->now, STOP_BEGIN);
+    if (was_interrupted(t)) forget_interrupt(t);
+    return s;
+}
+
+static void want_signals(struct target *target, uint64_t set) { timeline_of(target)->signals = set; }
 
 /* ---- diversions ---- */
 
@@ -438,6 +500,8 @@ static const struct target_ops timeline_ops = {
     .where = where,
     .current_thread = current_thread,
     .run = run,
+    .step_of = step_of,
+    .want_signals = want_signals,
     .seek = seek,
     .seek_begin = seek_begin,
     .seek_end = seek_end,
@@ -521,6 +585,7 @@ struct target *timeline_open(const struct timeline_options *o, char *why, size_t
         return NULL;
     }
     t->target.ops = &timeline_ops;
+    t->signals = ~0ull;
     t->options = *o;
     snprintf(t->store, sizeof t->store, "%s", o->store ? o->store : "");
     if (!find_stream(t, why, cap)) {

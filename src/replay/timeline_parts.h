@@ -27,6 +27,8 @@ struct timeline {
     struct worker_break *breaks;
     size_t n_breaks, breaks_room;
     uint64_t version; /* of the breakpoints: a hash; 0: none */
+    uint64_t signals; /* to stop for: bit N - 1 for signal N */
+    enum { NOT_LOOKED, HAS_SIGNALS, NO_SIGNALS } has_signals;
 };
 
 static inline struct timeline *timeline_of(struct target *t) { return (struct timeline *)t; }
@@ -46,7 +48,10 @@ size_t checkpoint_before(const struct timeline *, struct position to);
 /* Those that are not needed go; the nearer to `work`, the denser they may be. */
 void checkpoints_thin(struct timeline *, uint64_t work);
 
-/* inspect.c: members of target_ops */
+/* inspect.c */
+/* False: there is no such thread at the present place. */
+bool inspect_thread(struct timeline *, int tid, struct worker_thread *out);
+/* Members of target_ops: */
 bool inspect_registers(struct target *, int tid, struct registers *out);
 bool inspect_set_registers(struct target *, int tid, const struct registers *in);
 size_t inspect_memory(struct target *, uint64_t addr, void *to, size_t n);

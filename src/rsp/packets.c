@@ -163,13 +163,20 @@ static void packet_z(struct gdb *g, struct in *in) {
     ok_if(g, breaks_unset(&g->breaks, g->target, (unsigned)type, addr, len));
 }
 
+/* Signals that gdb need not know of; the target is told which ones are left. */
 static void packet_pass(struct gdb *g, struct in *in) {
-    memset(g->pass, 0, sizeof g->pass);
+    uint64_t pass[(GDB_SIGNALS + 63) / 64] = {0}, wanted = 0;
     for (uint64_t n; in_hex(in, &n);) {
-        if (n < GDB_SIGNALS) g->pass[n / 64] |= 1ull << n % 64;
+        if (n < GDB_SIGNALS) pass[n / 64] |= 1ull << n % 64;
         if (!in_char(in, ';')) break;
     }
-    ok_if(g, in_is_empty(in));
+    for (int signo = 1; signo <= 64; signo++) {
+        int n = gdb_signal(signo);
+        if (!(pass[n / 64] >> n % 64 & 1)) wanted |= 1ull << (signo - 1);
+    }
+    bool good = in_is_empty(in);
+    if (good) g->target->ops->want_signals(g->target, wanted);
+    ok_if(g, good);
 }
 
 /* ---- the process comes and goes ---- */
@@ -518,6 +525,7 @@ void gdb_packet(struct gdb *g, const char *packet, size_t n) {
 void gdb_open(struct gdb *g, struct target *t, struct wire *w, struct stop at) {
     static struct registers r;
     *g = (struct gdb){.target = t, .wire = w, .attached = true, .last = at};
+    t->ops->want_signals(t, UINT64_MAX);
     g->reply.most = PACKET_MAX;
     g->object.most = OBJECT_MAX;
     describe(&g->description, t->ops->read_registers(t, t->ops->current_thread(t), &r) ? r.xcr0 : 3);

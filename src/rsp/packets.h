@@ -38,7 +38,6 @@ struct gdb {
     bool multiprocess, swbreak, hwbreak, exec_events; /* gdb's features */
     bool exits_end;                                   /* `monitor exits end`: W and X instead of the end of history */
     int general_thread, continue_thread;              /* H packets; 0: any */
-    uint64_t pass[(GDB_SIGNALS + 63) / 64];           /* signals that gdb need not know of */
 
     struct description description;
     struct breaks breaks;

@@ -1,11 +1,8 @@
 /* Letting the target run, and saying why it stopped. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "rsp/packets.h"
-
-#define SEARCH_MS 2000 /* backwards, for an instruction of a thread that is not the current one */
 
 /* ---- threads ---- */
 
@@ -71,11 +68,6 @@ struct order {
     uint64_t range, range_end; /* step on inside; range == range_end: once */
 };
 
-static bool passes(const struct gdb *g, int signo) {
-    int n = gdb_signal(signo);
-    return g->pass[n / 64] >> n % 64 & 1;
-}
-
 static uint64_t pc_of(struct gdb *g, int tid) {
     static struct registers r;
     return g->target->ops->read_registers(g->target, tid, &r) ? r.rip : 0;
@@ -85,65 +77,37 @@ static struct stop interrupted_stop(struct gdb *g) {
     return (struct stop){.reason = STOP_INTERRUPTED, .thread = g->target->ops->current_thread(g->target)};
 }
 
-/* Runs until something that gdb wants to know. */
-static struct stop run(struct gdb *g, bool backward, bool step) {
+/* Runs until something that gdb wants to know. A breakpoint whose condition is false is none. */
+static struct stop run(struct gdb *g, bool backward) {
     struct target *t = g->target;
     while (!g->interrupted) {
-        struct position before = t->ops->where(t);
-        struct stop s = t->ops->run(t, backward, step);
-        bool skip = s.reason == STOP_SIGNAL && passes(g, s.signo);
-        if (s.reason == STOP_BREAKPOINT && !is_wanted(g, s.thread)) {
-            if (step) {
-                s.reason = STOP_STEP;
-                return s;
-            }
-            skip = true;
-        }
-        if (!skip) return s;
-        if (position_compare(before, t->ops->where(t)) != 0) continue;
-        s = t->ops->run(t, backward, true); /* it did not move: away from here */
-        if (s.reason != STOP_STEP && s.reason != STOP_BREAKPOINT && !(s.reason == STOP_SIGNAL && passes(g, s.signo)))
-            return s;
-        if (step || (s.reason == STOP_BREAKPOINT && is_wanted(g, s.thread))) return s;
+        struct stop s = t->ops->run(t, backward, false);
+        if (s.reason != STOP_BREAKPOINT || is_wanted(g, s.thread)) return s;
     }
     return interrupted_stop(g);
 }
 
-/* Lets the others run until it is `tid`'s turn. False: something else happened, *s. */
-static bool reach_turn(struct gdb *g, int tid, struct stop *s) {
+/* One instruction of thread `tid`, unless something happens to the others. */
+static struct stop step_once(struct gdb *g, bool backward, int tid) {
     struct target *t = g->target;
-    uint64_t pc = pc_of(g, tid);
-    bool set = t->ops->current_thread(t) != tid && breaks_at(&g->breaks, pc) < 0;
-    if (set && !t->ops->set_break(t, BREAK_EXEC, pc, 1)) return true;
-    bool there = true;
-    while (there && t->ops->current_thread(t) != tid) {
-        *s = run(g, false, false);
-        there = s->reason == STOP_BREAKPOINT && (s->thread == tid || breaks_at(&g->breaks, pc_of(g, s->thread)) < 0);
+    while (!g->interrupted) {
+        struct stop s = t->ops->step_of(t, backward, tid);
+        if (s.reason != STOP_BREAKPOINT || is_wanted(g, s.thread)) return s;
+        if (s.thread == tid) {
+            s.reason = STOP_STEP;
+            return s;
+        }
     }
-    if (set) t->ops->clear_break(t, BREAK_EXEC, pc, 1);
-    return there;
-}
-
-static uint64_t now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+    return interrupted_stop(g);
 }
 
 static struct stop step_thread(struct gdb *g, const struct order *o) {
-    struct target *t = g->target;
-    struct stop s;
-    uint64_t began = now_ms();
-    if (o->thread > 0 && !o->backward && !reach_turn(g, o->thread, &s)) return s;
+    int tid = thread_or_current(g, o->thread);
     for (;;) {
-        s = run(g, o->backward, true);
-        bool others = o->backward && o->thread > 0 && s.thread != o->thread && now_ms() - began < SEARCH_MS;
-        if (s.reason != STOP_STEP) return s;
-        if (others) continue;
-        if (o->range == o->range_end || s.thread != thread_or_current(g, o->thread)) return s;
-        uint64_t pc = pc_of(g, s.thread);
+        struct stop s = step_once(g, o->backward, tid);
+        if (s.reason != STOP_STEP || o->range == o->range_end) return s;
+        uint64_t pc = pc_of(g, tid);
         if (pc < o->range || pc >= o->range_end || breaks_at(&g->breaks, pc) >= 0) return s;
-        if (t->ops->current_thread(t) != s.thread && !reach_turn(g, s.thread, &s)) return s;
     }
 }
 
@@ -154,7 +118,7 @@ static void resume(struct gdb *g, const struct order *o) {
     if (g->goal != GOAL_NONE)
         s = goal_reach(g->target, g->goal, g->goal_at);
     else
-        s = o->step ? step_thread(g, o) : run(g, o->backward, false);
+        s = o->step ? step_thread(g, o) : run(g, o->backward);
     if (g->watch) g->watch(g, false);
     enum report report = g->goal != GOAL_NONE ? REPORT_PLACE : REPORT_STOP;
     g->goal = GOAL_NONE;

@@ -72,8 +72,12 @@ struct target_ops {
     /* Where execution stands. */
     struct position (*where)(struct target *t);
     int (*current_thread)(struct target *t);
-    /* Runs and stops. step: one instruction of the current thread. `until` (may be NULL): not beyond this position. */
+    /* Runs and stops, always somewhere else than before. step: one instruction of the current thread. */
     struct stop (*run)(struct target *t, bool backward, bool step);
+    /* One instruction of a thread, current or not; the others do what they did meanwhile, and may be stopped for. */
+    struct stop (*step_of)(struct target *t, bool backward, int tid);
+    /* Which signals to stop for: bit N - 1 for signal N. All, if never called. */
+    void (*want_signals)(struct target *t, uint64_t set);
     /* A place, by position; or the begin or the end. */
     struct stop (*seek)(struct target *t, struct position to);
     struct stop (*seek_begin)(struct target *t);

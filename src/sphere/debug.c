@@ -175,9 +175,11 @@ static bool begin_run(struct thread *t) {
     run = slot->run;
     hits = 0;
     last_hit.number = 0;
-    from_pc = t->tb->pc;
-    from_rsp = t->tb->gpr[RSP];
-    from_ticks = ticks_total(t->tb);
+    const struct thread *who = run.step ? state_thread(run.thread) : t;
+    if (!who) who = t;
+    from_pc = who->tb->pc;
+    from_rsp = who->tb->gpr[RSP];
+    from_ticks = ticks_total(who->tb);
     began_us = now_us();
     here = place_of(t);
     stop_soon = false;
@@ -445,18 +447,21 @@ void debug_op(struct thread *t, bool is_call) {
     t->debugged.in_call = is_call;
 }
 
-void debug_signal(struct thread *t, const struct siginfo_raw *info, bool behind) {
+static bool is_wanted(int signo) { return signo > 0 && signo <= NSIG_MAX && run.signals >> (signo - 1) & 1; }
+
+void debug_signal(struct thread *t, const struct siginfo_raw *info, enum signal_place where) {
     if (!is_begun) return;
     slot->stop.has_siginfo = 1;
+    slot->stop.is_fault = where == SIGNAL_OF_FAULT;
     slot->stop.signo = info->signo;
     memcpy(slot->stop.siginfo, info, sizeof slot->stop.siginfo);
     struct worker_place p = place_of(t);
-    if (behind) {
+    if (where == SIGNAL_BEHIND) {
         before = here;
         here = p;
     }
     if (is_past_aim(&p) || is_match(t)) stop(t, WORKER_ARRIVED);
-    if (run.signals) stop(t, WORKER_SIGNAL);
+    if (is_wanted(info->signo) && count_hit(t, WORKER_SIGNAL, 0)) stop(t, WORKER_SIGNAL);
 }
 
 /* Why to stop at this instruction boundary, which is a new one or not. */

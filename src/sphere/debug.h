@@ -25,8 +25,9 @@ bool debug_is_quiet(void);
 
 /* The R-thread is about to take events; the instruction that needs them has not been done. */
 void debug_op(struct thread *t, bool is_call);
-/* A signal is about to be delivered. `behind`: right behind another event. */
-void debug_signal(struct thread *t, const struct siginfo_raw *info, bool behind);
+/* A signal is about to be delivered: at a tick point or the gate, right behind another event, or for a fault. */
+enum signal_place { SIGNAL_ALONE, SIGNAL_BEHIND, SIGNAL_OF_FAULT };
+void debug_signal(struct thread *t, const struct siginfo_raw *info, enum signal_place where);
 /* Behind events: how far the R-thread may run of the n ticks that the log allows. */
 uint64_t debug_budget(struct thread *t, uint64_t n);
 /* A tick point where the log has nothing. */

@@ -19,7 +19,7 @@
 #define FIXED_FLAGS 0x202ull
 #define RFLAGS_ARITH 0x8d5ull /* OF SF ZF AF PF CF */
 
-static struct thread *by_number(uint32_t number) {
+struct thread *state_thread(uint32_t number) {
     for (struct thread *t = threads_first(); t; t = t->next)
         if (t->in_use && t->scheduled && t->number == number) return t;
     return NULL;
@@ -34,7 +34,7 @@ uint64_t state_flags(const struct thread *t) {
 }
 
 uint64_t state_registers(struct thread *t, uint32_t number, struct worker_registers *out, size_t cap) {
-    struct thread *who = by_number(number);
+    struct thread *who = state_thread(number);
     size_t size = sigframe_extended_size();
     if (!who || sizeof *out + size > cap) return 0;
     const struct tblock *tb = who->tb;
@@ -61,7 +61,7 @@ uint64_t state_registers(struct thread *t, uint32_t number, struct worker_regist
 
 uint64_t state_set_registers(struct thread *t, uint32_t number, const struct worker_registers *in) {
     static uint8_t area[16384] __attribute__((aligned(64)));
-    struct thread *who = by_number(number);
+    struct thread *who = state_thread(number);
     if (!who || who != t) return 0; /* others are in the middle of something */
     struct tblock *tb = who->tb;
     memcpy(tb->gpr, in->gpr, sizeof tb->gpr);
@@ -134,6 +134,9 @@ uint64_t state_threads(struct thread *t, struct worker_thread *out, size_t cap) 
                                         .tid = who->tid,
                                         .in_call = who->debugged.in_call,
                                         .is_current = who == t,
+                                        .has_op = who->debugged.has_op,
+                                        .op_event = who->debugged.op_event,
+                                        .op_ticks = who->debugged.op_ticks,
                                         .call = who->tb->gpr[RAX]};
         gate_args(who->tb, out[n++].args);
     }

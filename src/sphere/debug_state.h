@@ -6,6 +6,8 @@
 #include "log/worker.h"
 #include "sphere/thread.h"
 
+/* R-thread by its number; NULL: there is none. */
+struct thread *state_thread(uint32_t number);
 /* Flags that are dead depend on how ticks were counted: they show as zero. */
 uint64_t state_flags(const struct thread *t);
 uint64_t state_registers(struct thread *t, uint32_t number, struct worker_registers *out, size_t cap);

@@ -302,7 +302,7 @@ static void deliver(struct thread *t, const struct event *e) {
     uint8_t flags = e->flags;
     if (unlikely(debug_is_on)) {
         debug_op(t, false);
-        debug_signal(t, &s.info, flags & EVF_AFTER);
+        debug_signal(t, &s.info, flags & EVF_AFTER ? SIGNAL_BEHIND : SIGNAL_ALONE);
     }
     stream_take();
     if (s.info.signo < 1 || s.info.signo > NSIG_MAX) diverged(t, NULL, "signal number", 0, (uint64_t)s.info.signo);
@@ -345,7 +345,7 @@ static void on_signal(struct thread *t, struct pending_signal *s, uint8_t flags)
     if (!s->is_fault) return;
     if (unlikely(debug_is_on)) debug_op(t, false);
     if (debug_is_diverted) {
-        debug_signal(t, &s->info, false);
+        debug_signal(t, &s->info, SIGNAL_OF_FAULT);
         return;
     }
     const struct event *e = next_mine(t);
@@ -356,7 +356,7 @@ static void on_signal(struct thread *t, struct pending_signal *s, uint8_t flags)
     t->fault_err = v->err;
     t->fault_trapno = v->trapno;
     t->fault_cr2 = v->cr2;
-    if (unlikely(debug_is_on)) debug_signal(t, &s->info, false);
+    if (unlikely(debug_is_on)) debug_signal(t, &s->info, SIGNAL_OF_FAULT);
     stream_take();
     const struct event *next = stream_peek();
     if (next && next->kind != EV_END) set_budget(t);

@@ -10,3 +10,22 @@ $(BUILD)/gdb/fake_program: tests/gdb/fake_program.S Makefile | $(ZYDIS)
 	@mkdir -p $(@D)
 	$(call tell,GUEST)
 	$(Q)$(CC) -nostdlib -static -no-pie -Wl,-Ttext=0x401000 -Wl,-Tdata=0x404000 -Wl,--build-id -o $@ $<
+
+# Programs whose recordings gdb is tried on (sessions.py): NAME[_VARIANT].
+GDB_PROGRAMS := $(addprefix $(BUILD)/gdb/,steps steps_static steps_static_pie steps_nopie steps_o2 steps_stripped steps_stripped_nopie \
+                signals threads throws family long)
+CHECK_NEEDS += $(GDB_PROGRAMS)
+GDB_FLAGS_steps_static := -static
+GDB_FLAGS_steps_static_pie := -static-pie
+GDB_FLAGS_steps_nopie := -no-pie
+GDB_FLAGS_steps_o2 := -O2
+GDB_FLAGS_steps_stripped := -s
+GDB_FLAGS_steps_stripped_nopie := -s -no-pie
+GDB_FLAGS_threads := -pthread
+define gdb_program
+$(1): $$(wildcard tests/gdb/$(firstword $(subst _, ,$(notdir $(1)))).c tests/gdb/$(firstword $(subst _, ,$(notdir $(1)))).cc) Makefile tests/gdb/rules.mk | $$(ZYDIS)
+	@mkdir -p $$(@D)
+	$$(call tell,GUEST)
+	$$(Q)$$(if $$(filter %.cc,$$<),$$(CXX),$$(CC)) -g -gno-column-info -O0 $$(GDB_FLAGS_$(notdir $(1))) -o $$@ $$<
+endef
+$(foreach p,$(GDB_PROGRAMS),$(eval $(call gdb_program,$(p))))

@@ -16,7 +16,7 @@ walk() { "$REPRISE" walk t >out 2>err || wrong "walk: $(cat err) $(tail -3 out)"
 grep -q '^1010 1 written x$' recorded || wrong "output: $(cat recorded)"
 
 # 20 calls, there and back
-{ echo "break $(addr count)"; again 22 'cont\n'; again 21 'rcont\n'; } | walk
+{ echo "break $(addr count)"; again 22 'cont\n'; again 22 'rcont\n'; } | walk
 [ "$(grep -c '^break' out)" = 40 ] || wrong "breakpoints: $(grep -c '^break' out)"
 grep -q '^signal .* signal 10$' out || wrong "no signal"
 grep -q '^exited .* status 7$' out || wrong "no exit"
@@ -27,7 +27,7 @@ cmp there back || wrong "other places on the way back"
 
 # the counter: behind each write forwards, in front of it backwards
 value="read $(addr counter) 4"
-{ echo "watch $(addr counter) 4"; again 22 "cont\n$value\n"; again 21 "rcont\n$value\n"; } | walk
+{ echo "watch $(addr counter) 4"; again 22 "cont\n$value\n"; again 22 "rcont\n$value\n"; } | walk
 [ "$(grep -c '^watch' out)" = 40 ] || wrong "watchpoints: $(grep -c '^watch' out)"
 grep -A1 '^watch' out | grep -v -e '^watch' -e '^--' >values
 [ "$(sed -n 1p values) $(sed -n 20p values) $(sed -n 21p values) $(sed -n 40p values)" = "01000000 f2030000 8e030000 00000000" ] ||

@@ -29,6 +29,7 @@ struct fake {
     struct target target;
     uint64_t t, end;
     uint64_t signal_at; /* SIGUSR1 is delivered here; 0: never */
+    uint64_t signals;   /* to stop for */
     uint64_t stray;     /* reads outside the guest */
     bool interrupted;
     unsigned breaks[FAKE_LOOP], watches[3][FAKE_WORDS]; /* by break_kind - 1 */
@@ -145,7 +146,7 @@ static struct stop fake_run(struct target *t, bool backward, bool step) {
         f->t += backward ? -1ul : 1;
         if (backward) stepper = fake_current(t);
         if (fake_watched(f, backward ? f->t : f->t - 1, backward, &s)) return s;
-        if (f->signal_at && f->t == f->signal_at) {
+        if (f->signal_at && f->t == f->signal_at && f->signals >> (SIGUSR1 - 1) & 1) {
             s = fake_stop(f, STOP_SIGNAL);
             s.signo = SIGUSR1;
             return s;
@@ -159,6 +160,16 @@ static struct stop fake_run(struct target *t, bool backward, bool step) {
         if (__atomic_load_n(&f->interrupted, __ATOMIC_RELAXED)) return fake_stop(f, STOP_INTERRUPTED);
     }
 }
+
+static struct stop fake_step_of(struct target *t, bool backward, int tid) {
+    struct stop s = {.reason = STOP_FAILED};
+    if (tid < 1000 || tid >= 1000 + FAKE_THREADS) return s;
+    do s = fake_run(t, backward, true);
+    while (s.reason == STOP_STEP && s.thread != tid);
+    return s;
+}
+
+static void fake_want_signals(struct target *t, uint64_t set) { fake_of(t)->signals = set; }
 
 static struct stop fake_go(struct fake *f, uint64_t t, enum stop_reason why) {
     f->changed = false;
@@ -288,6 +299,8 @@ static const struct target_ops fake_ops = {
     .where = fake_where,
     .current_thread = fake_current,
     .run = fake_run,
+    .step_of = fake_step_of,
+    .want_signals = fake_want_signals,
     .seek = fake_seek,
     .seek_begin = fake_seek_begin,
     .seek_end = fake_seek_end,
@@ -309,6 +322,6 @@ static const struct target_ops fake_ops = {
     .close = fake_close,
 };
 
-static void fake_open(struct fake *f, uint64_t end) { *f = (struct fake){.target = {&fake_ops}, .end = end}; }
+static void fake_open(struct fake *f, uint64_t end) { *f = (struct fake){.target = {&fake_ops}, .end = end, .signals = ~0ul}; }
 
 #endif
