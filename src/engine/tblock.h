@@ -8,59 +8,60 @@
 #define TB_GPR 8
 #define TB_PC 136
 #define TB_RFLAGS 144
-#define TB_S0 152
-#define TB_S1 160
-#define TB_S2 168
-#define TB_S3 176
-#define TB_RT_SP 184
-#define TB_HOST_PC 192
-#define TB_EXIT_INDEX 200
-#define TB_EXIT_REGION 208
-#define TB_FN_EXIT 216
-#define TB_FN_RET_MISS 224
-#define TB_FN_JMP_MISS 232
-#define TB_FN_CALL_MISS 240
-#define TB_FN_SYSCALL 248
-#define TB_FN_SPECIAL 256
-#define TB_TICKS 264
-#define TB_PENDING 272
-#define TB_COUNT_INSNS 280
-#define TB_COUNT_LOADS 288
-#define TB_COUNT_STORES 296
-#define TB_FN_SAFEPOINT 304
-#define TB_FN_CALL_FAIL 312
-#define TB_GUEST_GS 320
-#define TB_JUMP_PC 328
-#define TB_FN_TICK 336
+#define TB_RT_SP 152
+#define TB_HOST_PC 160
+#define TB_EXIT_INDEX 168
+#define TB_EXIT_REGION 176
+/* One cache line for what translated code writes all the time. */
+#define TB_S0 192
+#define TB_S1 200
+#define TB_S2 208
+#define TB_S3 216
+#define TB_TICKS 224
+#define TB_JUMP_PC 232
+#define TB_GUEST_GS 240
+#define TB_PENDING 248
+#define TB_FN_EXIT 256
+#define TB_FN_RET_MISS 264
+#define TB_FN_JMP_MISS 272
+#define TB_FN_CALL_MISS 280
+#define TB_FN_SYSCALL 288
+#define TB_FN_SPECIAL 296
+#define TB_COUNT_INSNS 304
+#define TB_COUNT_LOADS 312
+#define TB_COUNT_STORES 320
+#define TB_FN_SAFEPOINT 328
+#define TB_FN_CALL_FAIL 336
+#define TB_FN_TICK 344
 
 #define TBLOCK_OFFSETS(X)            \
     X(self, TB_SELF)                 \
     X(gpr, TB_GPR)                   \
     X(pc, TB_PC)                     \
     X(rflags, TB_RFLAGS)             \
-    X(s0, TB_S0)                     \
-    X(s1, TB_S1)                     \
-    X(s2, TB_S2)                     \
-    X(s3, TB_S3)                     \
     X(rt_sp, TB_RT_SP)               \
     X(host_pc, TB_HOST_PC)           \
     X(exit_index, TB_EXIT_INDEX)     \
     X(exit_region, TB_EXIT_REGION)   \
+    X(s0, TB_S0)                     \
+    X(s1, TB_S1)                     \
+    X(s2, TB_S2)                     \
+    X(s3, TB_S3)                     \
+    X(ticks, TB_TICKS)               \
+    X(jump_pc, TB_JUMP_PC)           \
+    X(guest_gs, TB_GUEST_GS)         \
+    X(pending, TB_PENDING)           \
     X(fn_exit, TB_FN_EXIT)           \
     X(fn_ret_miss, TB_FN_RET_MISS)   \
     X(fn_jmp_miss, TB_FN_JMP_MISS)   \
     X(fn_call_miss, TB_FN_CALL_MISS) \
     X(fn_syscall, TB_FN_SYSCALL)     \
     X(fn_special, TB_FN_SPECIAL)     \
-    X(ticks, TB_TICKS)               \
-    X(pending, TB_PENDING)           \
     X(count_insns, TB_COUNT_INSNS)   \
     X(count_loads, TB_COUNT_LOADS)   \
     X(count_stores, TB_COUNT_STORES) \
     X(fn_safepoint, TB_FN_SAFEPOINT) \
     X(fn_call_fail, TB_FN_CALL_FAIL) \
-    X(guest_gs, TB_GUEST_GS)         \
-    X(jump_pc, TB_JUMP_PC)           \
     X(fn_tick, TB_FN_TICK)
 
 #ifndef __ASSEMBLER__
@@ -77,20 +78,20 @@ struct tblock {
     uint64_t gpr[16]; /* guest registers while the thread is out of the cache */
     gaddr pc;         /* guest pc, likewise */
     uint64_t rflags;
-    uint64_t s0; /* guest rcx inside return and indirect branch sequences */
-    uint64_t s1; /* target of an indirect jump or call */
-    uint64_t s2, s3;
     uint64_t rt_sp;   /* top of this thread's runtime stack */
     uint64_t host_pc; /* where to enter the cache */
     uint64_t exit_index;
     struct region *exit_region;
-    uint64_t fn_exit, fn_ret_miss, fn_jmp_miss, fn_call_miss, fn_syscall, fn_special;
+    uint64_t s0 __attribute__((aligned(64))); /* guest rcx inside return and indirect branch sequences */
+    uint64_t s1;                              /* target of an indirect jump or call */
+    uint64_t s2, s3;
     int64_t ticks;
-    uint64_t pending; /* a signal or request waits for the next safepoint */
+    gaddr jump_pc;     /* the last indirect transfer, whose tick is counted where it arrives */
+    uint64_t guest_gs; /* gs base as the program set it */
+    uint64_t pending;  /* a signal or request waits for the next safepoint */
+    uint64_t fn_exit, fn_ret_miss, fn_jmp_miss, fn_call_miss, fn_syscall, fn_special;
     uint64_t count_insns, count_loads, count_stores;
     uint64_t fn_safepoint, fn_call_fail;
-    uint64_t guest_gs; /* gs base as the program set it */
-    gaddr jump_pc;     /* the last indirect transfer, whose tick is counted where it arrives */
     uint64_t fn_tick;
     /* from here on: C only */
     struct thread *thread;

@@ -7,20 +7,26 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 
-/* Offsets in a thread's slot; the gaps stay unmapped. */
+/* Offsets in a thread's slot; the gaps stay unmapped; scratch.c has one more part.
+ * The head holds what translated code writes all the time. AMD's first-level cache tells the lines of a set apart by 8 bits, the
+ * exclusive or of address bits 12-19 and 20-27 (in an odd order), and a store to one of two lines that it takes for the same makes
+ * the next access to the other a miss. Round addresses all hash to nearly 0, among them those of the program's stack, whose top is
+ * round, too: python3 took twice its time with some lengths of the environment. Hence a page number that is not round, and
+ * a place on the page where few allocations start. */
 #define SLOT_SIGSTACK 0x10000
 #define SLOT_SIGSTACK_SIZE 0x18000
+#define SLOT_HEAD 0x2a6c0
 #define SLOT_STACK 0x40000
 #define SLOT_STACK_SIZE 0x60000
 
 #define ARCH_SET_GS 0x1001
 
-struct slot_head { /* at the start of every slot */
+struct slot_head {
     struct tblock tb;
     struct thread thread;
     struct process process;
 };
-_Static_assert(sizeof(struct slot_head) <= SLOT_SIGSTACK - PAGE_SIZE, "a gap below the signal stack");
+_Static_assert(PAGE_UP(SLOT_HEAD + sizeof(struct slot_head)) <= SLOT_STACK - PAGE_SIZE, "a gap behind the head");
 
 static struct lock slots_lock;
 static uint64_t n_slots;
@@ -34,13 +40,13 @@ static bool map_part(uint64_t at, size_t len) {
 static struct thread *slot_make(void) {
     uint64_t base = LAYOUT_THREADS + n_slots * LAYOUT_THREAD_SLOT;
     if (base + LAYOUT_THREAD_SLOT > LAYOUT_THREADS_END) return NULL;
-    if (!map_part(base, PAGE_UP(sizeof(struct slot_head))) || !map_part(base + SLOT_SIGSTACK, SLOT_SIGSTACK_SIZE) ||
+    if (!map_part(base + PAGE_DOWN(SLOT_HEAD), PAGE_UP(SLOT_HEAD + sizeof(struct slot_head)) - PAGE_DOWN(SLOT_HEAD)) || !map_part(base + SLOT_SIGSTACK, SLOT_SIGSTACK_SIZE) ||
         !map_part(base + SLOT_STACK, SLOT_STACK_SIZE)) {
         SYS(munmap, base, LAYOUT_THREAD_SLOT);
         return NULL;
     }
     n_slots++;
-    struct slot_head *h = (struct slot_head *)base;
+    struct slot_head *h = (struct slot_head *)(base + SLOT_HEAD);
     h->thread.tb = &h->tb;
     h->thread.next = threads;
     __atomic_store_n(&threads, &h->thread, __ATOMIC_RELEASE);
@@ -55,7 +61,7 @@ struct thread *thread_new(struct process *p) {
     if (t) {
         struct thread *next = t->next;
         struct tblock *tb = t->tb;
-        uint64_t base = (uint64_t)tb;
+        uint64_t base = (uint64_t)tb - SLOT_HEAD;
         memset(tb, 0, sizeof *tb);
         memset(t, 0, sizeof *t);
         t->next = next;

@@ -52,7 +52,7 @@ static uint64_t big_spent;
 /* The calling thread's area, mapped when it is first needed; NULL: no memory. */
 static struct scratch_area *area_of(struct tblock *t) {
     uint64_t slot = ((uint64_t)t - LAYOUT_THREADS) / LAYOUT_THREAD_SLOT, bit = 1ull << (slot % 64);
-    uint64_t at = (uint64_t)t + AREA_AT;
+    uint64_t at = LAYOUT_THREADS + slot * LAYOUT_THREAD_SLOT + AREA_AT;
     if (unlikely(!(__atomic_load_n(&area_mapped[slot / 64], __ATOMIC_RELAXED) & bit))) {
         long got = SYS(mmap, at, AREA_SIZE, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0);
