@@ -8,6 +8,7 @@
 
 #define QUEUE_BYTES (16u << 20)
 #define LEVEL 1
+#define BEHIND (QUEUE_BYTES / 2) /* so much waits: what comes next is stored as it is, rather than have the program wait */
 
 struct writer_job {
     struct writer_job *next;
@@ -39,13 +40,13 @@ static bool append(struct log_writer *w, const void *frame, size_t len) {
     return true;
 }
 
-static void write_job(struct log_writer *w, const struct writer_job *j) {
+static void write_job(struct log_writer *w, const struct writer_job *j, bool compress) {
     if (w->trouble) return;
     if (w->stored >= w->limit) {
         set_trouble(w, WRITER_LIMIT);
         return;
     }
-    size_t n = frame_encode(w->zstd, LEVEL, j->kind, j->stream, j->position, j->raw, j->len, w->frame);
+    size_t n = frame_encode(compress ? w->zstd : NULL, LEVEL, j->kind, j->stream, j->position, j->raw, j->len, w->frame);
     if (n && append(w, w->frame, n) && j->kind == FRAME_EVENTS) __atomic_add_fetch(&w->raw, j->len, __ATOMIC_RELAXED);
 }
 
@@ -58,8 +59,9 @@ static void *writer_main(void *arg) {
         if (!j) break;
         w->first = j->next;
         if (!w->first) w->last = &w->first;
+        bool behind = w->queued > BEHIND;
         pthread_mutex_unlock(&w->lock);
-        write_job(w, j);
+        write_job(w, j, !behind);
         size_t len = j->len;
         free(j->raw);
         free(j);
