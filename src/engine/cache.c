@@ -145,10 +145,22 @@ struct block *cache_find(gaddr pc) {
 }
 
 /* A site's two addresses in one word: the sequence is shorter than 256 bytes. */
-struct site cache_find_site(gaddr pc) {
-    uint64_t v = lookup(pc, KEY_SITE);
+static struct site site_of(uint64_t v) {
     uint8_t *host = (uint8_t *)(v & ((1ull << 56) - 1));
     return (struct site){host, host + (v >> 56)};
+}
+
+struct site cache_find_site(gaddr pc) {
+    return site_of(lookup(pc, KEY_SITE));
+}
+
+static gaddr address_of(uint64_t key) { return (key & ((1ull << 62) - 1)) - 1; }
+
+void cache_each_site(const struct region *r, void (*each)(void *, gaddr, struct site), void *arg) {
+    for (uint64_t i = 0; i <= r->map->mask; i++) {
+        const struct map_slot *s = &r->map->slots[i];
+        if (s->key >> 62 == KEY_SITE && s->value) each(arg, address_of(s->key), site_of(s->value));
+    }
 }
 
 /* A kept region takes only what lies in itself. */
@@ -308,9 +320,9 @@ void cache_reclaim(void) {
 static void forget_sites(const struct region *r, struct map *m) {
     for (uint64_t i = 0; i <= m->mask; i++) {
         struct map_slot *s = &m->slots[i];
-        if (s->key >> 62 != KEY_SITE || !region_holds(r, (void *)(s->value & ((1ull << 56) - 1)))) continue;
+        if (s->key >> 62 != KEY_SITE || !region_holds(r, site_of(s->value).host)) continue;
         s->value = 0;
-        tables_forget((s->key & ((1ull << 62) - 1)) - 1);
+        tables_forget(address_of(s->key));
     }
 }
 
@@ -347,6 +359,7 @@ static void check_forgotten(const struct region *r) {
 static void region_retire(struct region *r) {
     for (struct block *b = r->blocks; b; b = b->next_in_region) cache_invalidate(b);
     forget_strays(r);
+    r->presets = NULL;
     r->retired = true;
     r->retired_epoch = __atomic_add_fetch(&epoch, 1, __ATOMIC_SEQ_CST);
     cache_stats.evictions++;
@@ -573,7 +586,10 @@ void cache_invalidate(struct block *b) {
     if (b->dead) return;
     b->dead = true;
     struct region *r = kept_of(b);
-    if (r) r->tainted = true;
+    if (r) {
+        r->tainted = true;
+        r->presets = NULL;
+    }
     if (cache_find(b->pc) == b) record(r, b->pc, KEY_BLOCK, 0);
     forget_site(b, b->pc);
     tables_forget(b->pc);

@@ -7,6 +7,7 @@
 
 #include "engine/emit_x64.h"
 #include "engine/map.h"
+#include "inproc/layout.h"
 #include "inproc/lock.h"
 #include "inproc/types.h"
 
@@ -96,6 +97,8 @@ struct region {
     uint32_t n_blocks;
     uint32_t *granules; /* for each GRANULE bytes of code: the newest block with code there, as its offset from base */
     struct map *map;    /* kept regions: where their own blocks are found */
+    struct preset *presets;            /* kept regions: preset.h; NULL: none */
+    uint64_t filled[TABLE_PAGES / 64]; /* a bit for each page of the tables that has got them */
     bool is_kept;
     bool tainted; /* not to be saved: something in it was invalidated */
     bool retired; /* evicted, waiting for its epoch */
@@ -127,6 +130,8 @@ struct site {
 };
 struct site cache_find_site(gaddr ret_pc);
 void cache_add_site(gaddr ret_pc, struct site site);
+/* Those that a kept region has itself. */
+void cache_each_site(const struct region *r, void (*each)(void *arg, gaddr ret_pc, struct site), void *arg);
 struct block *cache_find_call(gaddr call_pc); /* the block that holds the translated call instruction at call_pc */
 void cache_add_call(gaddr call_pc, struct block *b);
 /* Host address of the instruction at pc inside b; NULL if pc is not one of its instructions. */

@@ -4,6 +4,7 @@
 #include "engine/engine.h"
 #include "engine/flags.h"
 #include "engine/kept.h"
+#include "engine/preset.h"
 #include "inproc/fmt.h"
 #include "inproc/layout.h"
 #include "inproc/str.h"
@@ -33,7 +34,7 @@ void engine_on_safepoint(struct tblock *t);
 
 /* Writing to a page that is still the file's costs as much as two dozen misses: short programs never get around to it. */
 #define WORTH_A_PAGE 24
-static uint8_t table_heat[TABLES_SIZE / PAGE_SIZE];
+static uint8_t table_heat[TABLE_PAGES];
 static uint8_t link_heat[4096]; /* by page of kept code, folded */
 
 static bool worth_a_page(uint8_t *heat) {
@@ -42,8 +43,17 @@ static bool worth_a_page(uint8_t *heat) {
     return false;
 }
 
+/* Whether the table is to get an entry for pc. A page that is worth having gets all that are known for it. */
 static bool worth_filling(uint64_t table, gaddr pc) {
-    return worth_a_page(&table_heat[(table - LAYOUT_TABLES + 8 * (pc & 0xffff)) / PAGE_SIZE]);
+    size_t page = (table - LAYOUT_TABLES + 8 * (pc & 0xffff)) / PAGE_SIZE;
+    if (!worth_a_page(&table_heat[page])) return false;
+    struct region *r = cache_kept_region(pc);
+    if (r && !preset_is_filled(r, page)) {
+        lock_take(&cache_lock);
+        if (!r->retired) preset_fill(r, page);
+        lock_drop(&cache_lock);
+    }
+    return true;
 }
 
 /* Under the lock: what was found a moment ago may have been invalidated since, and its table entries cleared. */

@@ -5,6 +5,8 @@
 #include <linux/mman.h>
 
 #include "engine/engine.h"
+#include "engine/kept_mark.h"
+#include "engine/preset.h"
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
 #include "inproc/hash.h"
@@ -54,16 +56,14 @@ static bool head_fits(const struct kept_head *h, const struct kept_file *f, uint
            h->code_bytes + h->meta_bytes <= region_size && h->code_bytes + h->meta_bytes == file_size;
 }
 
-static long open_image(const char *name, uint64_t *size) {
+static long open_image(const char *name, struct stat *st) {
     long fd = SYS(openat, AT_FDCWD, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return fd;
-    struct stat st;
-    if (SYS(fstat, fd, &st) != 0 || (st.st_mode & 0170000) != 0100000 || (st.st_mode & 022) ||
-        st.st_uid != (uint32_t)SYS(geteuid)) {
+    if (SYS(fstat, fd, st) != 0 || (st->st_mode & 0170000) != 0100000 || (st->st_mode & 022) ||
+        st->st_uid != (uint32_t)SYS(geteuid)) {
         SYS(close, fd);
         return -EACCES;
     }
-    *size = (uint64_t)st.st_size;
     return fd;
 }
 
@@ -71,23 +71,30 @@ static bool map_part(uint64_t at, size_t len, int fd, uint64_t offset) {
     return SYS(mmap, at, len, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, offset) == (long)at;
 }
 
+/* What lies at `head` and `meta` is mapped from fd. */
+static bool is_whole(int fd, const struct stat *st, struct kept_head *head, const void *meta) {
+    if (kept_is_marked(st, head->checksum)) return true;
+    if (checksum(head, head, head->code_bytes, meta, head->meta_bytes) != head->checksum) return false;
+    kept_mark(fd, st, head->checksum);
+    return true;
+}
+
 static struct region *load(uint64_t at, size_t size, const struct kept_file *f) {
     char name[600];
     image_name(name, sizeof name, f);
-    uint64_t file_size;
-    long fd = open_image(name, &file_size);
+    struct stat st;
+    long fd = open_image(name, &st);
     if (fd < 0) return NULL;
     struct kept_head head;
     struct region *r = NULL;
-    if (SYS(pread64, fd, &head, sizeof head, 0) == sizeof head && head_fits(&head, f, file_size, size) &&
+    if (SYS(pread64, fd, &head, sizeof head, 0) == sizeof head && head_fits(&head, f, (uint64_t)st.st_size, size) &&
         SYS(mmap, at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0) ==
             (long)at) {
         r = (struct region *)at;
         uint64_t meta = at + size - head.meta_bytes;
-        bool good = map_part(at, head.code_bytes, (int)fd, 0) &&
-                    map_part(meta, head.meta_bytes, (int)fd, head.code_bytes) &&
-                    checksum(&r->kept, r, head.code_bytes, (void *)meta, head.meta_bytes) == head.checksum &&
-                    (uint64_t)r->base == at && (uint64_t)r->end == at + size;
+        bool good =
+            map_part(at, head.code_bytes, (int)fd, 0) && map_part(meta, head.meta_bytes, (int)fd, head.code_bytes) &&
+            is_whole((int)fd, &st, &r->kept, (void *)meta) && (uint64_t)r->base == at && (uint64_t)r->end == at + size;
         if (!good) {
             SYS(munmap, at, size);
             SYS(unlink, name); /* damaged: makes way for a new one */
@@ -201,6 +208,7 @@ static void write_image(const struct copy *c) {
     }
     if (fd < 0) return;
     bool done = write_all((int)fd, c->buf, c->code_bytes + c->meta_bytes);
+    kept_mark((int)fd, NULL, ((struct region *)c->buf)->kept.checksum);
     SYS(close, fd);
     if (!done || SYS(rename, temp, name) != 0) SYS(unlink, temp);
 }
@@ -209,12 +217,13 @@ static void write_image(const struct copy *c) {
 static bool disk_has_as_much(const struct region *r) {
     char name[600];
     image_name(name, sizeof name, &r->kept.file);
-    uint64_t size;
-    long fd = open_image(name, &size);
+    struct stat st;
+    long fd = open_image(name, &st);
     if (fd < 0) return false;
     struct kept_head head;
     bool more = SYS(pread64, fd, &head, sizeof head, 0) == sizeof head &&
-                head_fits(&head, &r->kept.file, size, (uint64_t)(r->end - r->base)) && head.blocks >= r->n_blocks;
+                head_fits(&head, &r->kept.file, (uint64_t)st.st_size, (uint64_t)(r->end - r->base)) &&
+                head.blocks >= r->n_blocks;
     SYS(close, fd);
     return more;
 }
@@ -225,7 +234,21 @@ static bool may_write(uint64_t bytes) {
     return bytes <= dir_limit && SYS(prlimit64, 0, RLIMIT_FSIZE_, 0, limit) == 0 && bytes <= limit[0];
 }
 
+/* Links what was not worth a page to this process, and remembers what the tables lead to: later ones find it done. */
+static void complete(struct region *r) {
+    for (struct block *b = r->blocks; b; b = b->next_in_region)
+        for (int i = 0; i < b->n_exits; i++) {
+            struct exit *x = &b->exits[i];
+            struct block *to = x->to ? NULL : cache_find(x->target);
+            if (!to || to->dead || !region_holds(r, to)) continue;
+            uint8_t *entry = translate_entry(to, x->kind);
+            if (entry && region_holds(r, entry)) cache_link(x, to, entry);
+        }
+    preset_collect(r);
+}
+
 static void save_region(struct region *r) {
+    complete(r);
     struct copy c = {.r = r};
     c.code_bytes = PAGE_UP((size_t)(r->code_next - r->base));
     c.meta_bytes = (size_t)(r->end - (uint8_t *)PAGE_DOWN((uint64_t)r->meta_next));
@@ -237,6 +260,7 @@ static void save_region(struct region *r) {
     seclude(&c);
     struct region *rc = (struct region *)c.buf;
     rc->next = NULL;
+    memset(rc->filled, 0, sizeof rc->filled);
     rc->kept.blocks = r->n_blocks;
     rc->kept.code_bytes = c.code_bytes;
     rc->kept.meta_bytes = c.meta_bytes;
@@ -273,7 +297,7 @@ static size_t list_images(int fd, struct image *list, size_t most, uint64_t *tot
             *total += (uint64_t)st.st_size;
             if (n == most) continue;
             list[n].size = (uint64_t)st.st_size;
-            list[n].used = MAX(st.st_mtime, st.st_atime);
+            list[n].used = kept_last_use(&st);
             memcpy(list[n++].name, name, NAME_LEN);
         }
     }

@@ -30,6 +30,7 @@
 
 #define MAX_INSNS 64
 #define MAX_EXITS (MAX_INSNS + 2)
+#define COLD_MOST 48     /* bytes of one cold part */
 #define MAX_CONTINUES 10 /* conditional branches and calls that a block goes on behind */
 
 int trace_level;
@@ -46,7 +47,7 @@ struct pending_literal {
     uint64_t value;
 };
 
-/* Where a tick sequence goes when the budget is used up: behind the block. */
+/* Where a tick sequence goes when the budget is used up: among the records, out of the way of code that runs. */
 struct pending_cold {
     gaddr pc;
     uint8_t *rel8;  /* of jrcxz, until there is a gap within its reach */
@@ -340,13 +341,22 @@ static void emit_gap_here(struct build *b) {
     emit_land_short(&b->e, skip);
 }
 
-static void emit_colds(struct build *b) {
+/* False: no room. */
+static bool finish_colds(struct build *b) {
+    uint8_t code[MAX_INSNS * COLD_MOST];
+    uint16_t start[MAX_INSNS];
+    struct emitter e = {code, code + sizeof code, false};
     for (int i = 0; i < b->n_cold; i++) {
         const struct pending_cold *c = &b->cold[i];
-        if (!b->e.full) emit_set_rel32(c->rel32, b->e.p);
-        if (c->rcx_slot >= 0) emit_load_tb(&b->e, RCX, c->rcx_slot);
-        emit_special_exit(&b->e, c->pc, TB_FN_SAFEPOINT, -1);
+        start[i] = (uint16_t)(e.p - code);
+        if (c->rcx_slot >= 0) emit_load_tb(&e, RCX, c->rcx_slot);
+        emit_special_exit(&e, c->pc, TB_FN_SAFEPOINT, -1);
     }
+    uint8_t *place = cache_meta(b->r, (size_t)(e.p - code));
+    if (!place) return false;
+    memcpy(place, code, (size_t)(e.p - code)); /* nothing in it depends on where it is */
+    for (int i = 0; i < b->n_cold; i++) emit_set_rel32(b->cold[i].rel32, place + start[i]);
+    return true;
 }
 
 /* A tick is a taken direct transfer to an address not above its own, every call, every indirect jump (ret n is one). */
@@ -724,8 +734,9 @@ static struct block *build_block(struct build *b, gaddr pc, enum entry_kind reas
     struct insn_map *map = blk ? cache_meta(r, sizeof *map * (size_t)b->n) : NULL;
     if (!map) return NULL;
     memset(blk, 0, sizeof *blk);
-    b->e = (struct emitter){(uint8_t *)(((uintptr_t)r->code_next + 15) & ~15ull),
-                            MIN(r->meta_next - sizeof(struct exit) * MAX_EXITS, cache_code_end(r)), false};
+    b->e = (struct emitter){
+        (uint8_t *)(((uintptr_t)r->code_next + 15) & ~15ull),
+        MIN(r->meta_next - sizeof(struct exit) * MAX_EXITS - COLD_MOST * MAX_INSNS, cache_code_end(r)), false};
     emit_nops(&b->e, 0);
     blk->pushes_first = first_is_push(b);
     uint8_t *prefix = b->e.p;
@@ -741,13 +752,12 @@ static struct block *build_block(struct build *b, gaddr pc, enum entry_kind reas
     emit_body(b);
     if (b->falls_out) add_exit(b, emit_jmp(&b->e, NULL), b->end, ENTRY_PLAIN);
     blk->host_len = (uint32_t)(b->e.p - blk->host);
-    emit_colds(b);
     blk->break_len = b->break_len;
     blk->n_insns = (uint16_t)b->n;
     blk->map = map;
     memcpy(map, b->map, sizeof *map * (size_t)b->n);
     blk->exits = cache_meta(r, sizeof(struct exit) * (size_t)b->n_exits);
-    if (b->e.full || !blk->exits || !finish_exits(b, blk)) {
+    if (b->e.full || !blk->exits || !finish_exits(b, blk) || !finish_colds(b)) {
         r->meta_next = meta_mark;
         return NULL;
     }

@@ -1,0 +1,107 @@
+#include "engine/preset.h"
+
+#include "inproc/arena.h"
+#include "inproc/layout.h"
+#include "inproc/str.h"
+
+#define PAGE_SLOTS (PAGE_SIZE / 8)
+#define SLOTS (TABLES_SIZE / 8)
+
+struct preset_entry {
+    uint32_t host; /* offset from the region's base */
+    uint32_t slot; /* in the page */
+};
+
+struct preset {
+    uint32_t room;                   /* for entries */
+    uint32_t first[TABLE_PAGES + 1]; /* of each page; they end where the next page's begin */
+    struct preset_entry entries[];
+};
+
+/* ---- using them ---- */
+
+static uint64_t stub_of(size_t page) {
+    static const uint64_t stub[] = {STUB_RET, STUB_JMP, STUB_CALL};
+    return stub[page / (TABLE_PAGES / 3)];
+}
+
+bool preset_is_filled(const struct region *r, size_t page) {
+    return !r->presets || (r->filled[page / 64] >> page % 64 & 1);
+}
+
+void preset_fill(struct region *r, size_t page) {
+    if (preset_is_filled(r, page)) return;
+    r->filled[page / 64] |= 1ull << page % 64;
+    const struct preset *p = r->presets;
+    uint64_t *slots = (uint64_t *)(LAYOUT_TABLES + page * PAGE_SIZE), empty = stub_of(page);
+    for (uint32_t i = p->first[page]; i < p->first[page + 1]; i++) {
+        uint64_t *slot = &slots[p->entries[i].slot];
+        if (*slot == empty) __atomic_store_n(slot, (uint64_t)(r->base + p->entries[i].host), __ATOMIC_RELEASE);
+    }
+}
+
+/* ---- making them ---- */
+
+struct draft {
+    const struct region *r;
+    uint32_t *host; /* for each slot of the tables: offset from the region's base, or 0 */
+};
+
+static void propose(const struct draft *d, uint64_t table, gaddr pc, const uint8_t *host) {
+    uint32_t *to = &d->host[(table - LAYOUT_TABLES) / 8 + (pc & 0xffff)];
+    if (!*to && host && region_holds(d->r, host)) *to = (uint32_t)(host - d->r->base);
+}
+
+static void propose_tables(const struct draft *d) {
+    const uint64_t *table = (const uint64_t *)LAYOUT_TABLES;
+    for (size_t i = 0; i < SLOTS; i++)
+        if (region_holds(d->r, (void *)table[i])) d->host[i] = (uint32_t)(table[i] - (uint64_t)d->r->base);
+}
+
+static void propose_old(const struct draft *d) {
+    const struct preset *p = d->r->presets;
+    for (size_t page = 0; p && page < TABLE_PAGES; page++)
+        for (uint32_t i = p->first[page]; i < p->first[page + 1]; i++) {
+            uint32_t *to = &d->host[page * PAGE_SLOTS + p->entries[i].slot];
+            if (!*to) *to = p->entries[i].host;
+        }
+}
+
+static void propose_site(void *draft, gaddr pc, struct site s) { propose(draft, TABLE_RET, pc, s.host); }
+
+static void propose_all(struct draft *d) {
+    for (const struct block *b = d->r->blocks; b; b = b->next_in_region) {
+        if (b->dead) continue;
+        propose(d, TABLE_JMP, b->pc, b->entry[ENTRY_JMP_IND]);
+        propose(d, TABLE_CALL, b->pc, b->entry[ENTRY_CALL_IND]);
+    }
+    cache_each_site(d->r, propose_site, d);
+}
+
+/* The list's own place is used again while it is large enough: what lies in a region cannot be given back. */
+static struct preset *place_for(struct region *r, uint32_t n) {
+    if (r->presets && r->presets->room >= n) return r->presets;
+    uint32_t room = n + n / 2;
+    struct preset *p = cache_meta(r, sizeof *p + room * sizeof *p->entries);
+    if (p) p->room = room;
+    return p;
+}
+
+void preset_collect(struct region *r) {
+    struct draft d = {.r = r, .host = arena_try_pages(SLOTS * sizeof *d.host)};
+    if (!d.host) return;
+    propose_tables(&d);
+    propose_old(&d);
+    propose_all(&d);
+    uint32_t n = 0;
+    for (size_t i = 0; i < SLOTS; i++) n += d.host[i] != 0;
+    struct preset *p = place_for(r, n);
+    n = 0;
+    for (size_t i = 0; p && i < SLOTS; i++) {
+        if (i % PAGE_SLOTS == 0) p->first[i / PAGE_SLOTS] = n;
+        if (d.host[i]) p->entries[n++] = (struct preset_entry){d.host[i], (uint32_t)(i % PAGE_SLOTS)};
+    }
+    if (p) p->first[TABLE_PAGES] = n;
+    r->presets = p;
+    arena_free_pages(d.host, SLOTS * sizeof *d.host);
+}
