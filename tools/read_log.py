@@ -22,7 +22,7 @@ KINDS = {  # number: name, bytes of the struct behind the head
     1: ("START", 712), 2: ("FORKED", 24), 3: ("MAP", 104), 4: ("MEMORY", 16), 5: ("SYSCALL", 72), 6: ("OUT", 16),
     7: ("FORK", 16), 8: ("CLONE", 16), 9: ("EXEC", 16), 10: ("EXIT", 8), 11: ("END", 8), 12: ("SIGNAL", 152),
     13: ("FAULT", 152), 14: ("PREEMPT", 0), 15: ("TURN", 0), 16: ("INSN", 40), 17: ("HASH", 16), 18: ("ACQUIRE", 32),
-    19: ("RELEASE", 32), 20: ("MAPPED", 64), 21: ("CHANGE", 40)}
+    19: ("RELEASE", 32), 20: ("MAPPED", 64), 21: ("CHANGE", 40), 22: ("CHECKPOINT", 24)}
 
 # ---- the two libraries ----
 
@@ -232,6 +232,8 @@ def payload_facts(kind, payload, flags):
         return dict(zip(("hash", "bytes"), struct.unpack_from("<QQ", p)))
     if name in ("ACQUIRE", "RELEASE"):
         return dict(zip(("object", "page", "version", "writable"), struct.unpack_from("<QQQI", p)))
+    if name == "CHECKPOINT":
+        return dict(zip(("number", "threads", "why", "n_threads"), struct.unpack_from("<QQII", p)))
     if name == "CHANGE":
         return dict(zip(("dev", "ino", "offset", "size", "len"), struct.unpack_from("<QQQQI", p)))
     if name == "MAPPED":

@@ -136,6 +136,12 @@ void event_print(FILE *to, const struct event *e) {
                 p->writable ? " writable" : "");
         break;
     }
+    case EV_CHECKPOINT: {
+        const struct ev_checkpoint *c = EVENT_PAYLOAD(e, ev_checkpoint);
+        static const char *const why[] = {"by time", "before a fatal signal", "before the end", "as asked"};
+        fprintf(to, "%lu %s, threads %u", c->number, c->why < 4 ? why[c->why] : "", c->n_threads);
+        break;
+    }
     case EV_CHANGE: {
         const struct ev_change *c = EVENT_PAYLOAD(e, ev_change);
         fprintf(to, "file %lx:%lu offset %lu length %u size %lu", c->dev, c->ino, c->offset, c->len, c->size);
@@ -220,6 +226,7 @@ void event_print_json(FILE *to, const struct event *e) {
     const struct ev_hash *hash = p;
     const struct ev_page *page = p;
     const struct ev_change *change = p;
+    const struct ev_checkpoint *checkpoint = p;
     switch ((enum event_kind)e->kind) {
     case EV_START: json_start(to, p); break;
     case EV_FORKED:
@@ -249,6 +256,9 @@ void event_print_json(FILE *to, const struct event *e) {
     case EV_ACQUIRE:
     case EV_RELEASE: NUMBER(page, object), NUMBER(page, page), NUMBER(page, version), NUMBER(page, writable); break;
     case EV_MAPPED: json_mapped(to, p); break;
+    case EV_CHECKPOINT:
+        NUMBER(checkpoint, number), NUMBER(checkpoint, threads), NUMBER(checkpoint, why), NUMBER(checkpoint, n_threads);
+        break;
     case EV_CHANGE:
         NUMBER(change, dev), NUMBER(change, ino), NUMBER(change, offset), NUMBER(change, size), NUMBER(change, len);
         break;

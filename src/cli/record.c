@@ -37,6 +37,9 @@ static const char record_usage[] =
     "  --chaos        choose at random which thread runs when, to make rare interleavings likely\n"
     "  --check        also record hashes of memory, for `replay --verify`\n"
     "  --cpu v2|v3    show the program a processor of this x86-64 level, to replay on others\n"
+    "  --checkpoint-interval SECONDS|none\n"
+    "                 keep the state about so often, so that replay can begin there (default 1; longer where that would\n"
+    "                 cost more than 3 %)\n"
     "  --limit SIZE   stop recording when the log has so many bytes (K, M, G; default 20G)\n"
     "  --no-cache     neither use translations kept from earlier runs nor keep any\n"
     "  --help         this text\n"
@@ -56,6 +59,7 @@ struct order {
     uint32_t flags; /* of the channel */
     enum cpu_level cpu;
     uint64_t limit;
+    uint64_t checkpoint_ms; /* 0: none are taken */
     struct options debug;
     int argc;
     char **argv;
@@ -83,6 +87,19 @@ struct session {
 
 static int bad(const char *what) { return usage_error(&verb_record, "%s", what); }
 
+/* Seconds, with a fraction or none. */
+static bool parse_interval(const char *text, uint64_t *ms) {
+    char *end;
+    double seconds = strtod(text, &end);
+    if (strcmp(text, "none") == 0) {
+        *ms = 0;
+        return true;
+    }
+    if (end == text || *end || !(seconds >= 0.001 && seconds <= 1e6)) return false;
+    *ms = (uint64_t)(seconds * 1000);
+    return true;
+}
+
 /* Takes the options out. -1: go on; else the exit status. */
 static int parse(struct order *o, int argc, char **argv) {
     int i = 1;
@@ -108,6 +125,10 @@ static int parse(struct order *o, int argc, char **argv) {
         } else if (strcmp(a, "--cpu") == 0) {
             if (!value || (strcmp(value, "v2") != 0 && strcmp(value, "v3") != 0)) return bad("--cpu needs v2 or v3");
             o->cpu = argv[++i][1] == '2' ? CPU_V2 : CPU_V3;
+        } else if (strcmp(a, "--checkpoint-interval") == 0) {
+            if (!value || !parse_interval(value, &o->checkpoint_ms))
+                return bad("--checkpoint-interval needs a number of seconds, or none");
+            i++;
         } else if (strcmp(a, "--limit") == 0) {
             if (!value || !parse_size(value, &o->limit)) return bad("--limit needs a size, like 500M");
             i++;
@@ -187,6 +208,7 @@ static bool prepare(struct session *s) {
     if (!where_make(o->dir, o->argv[0], s->dir, sizeof s->dir)) return false;
     unsigned long seed = add_cache_options(&s->options, o->cache, NULL);
     if (o->cpu != CPU_ALL) add_option(&s->options, o->cpu == CPU_V2 ? "cpu=v2" : "cpu=v3");
+    add_optionf(&s->options, "ckpt=%lu", o->checkpoint_ms);
     if (o->debug.len && !add_option(&s->options, o->debug.text)) return bad("--debug: too long") < 0;
     if (!open_log(s, store, seed)) return false;
     s->channel = channel_make(&s->channel_fd, o->flags);
@@ -336,7 +358,7 @@ static void remove_recording(struct session *s) {
 }
 
 static int record_main(int argc, char **argv) {
-    static struct order order = {.cache = true, .limit = LIMIT_DEFAULT};
+    static struct order order = {.cache = true, .limit = LIMIT_DEFAULT, .checkpoint_ms = 1000};
     static struct session session;
     struct session *s = &session;
     s->order = &order;

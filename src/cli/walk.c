@@ -10,10 +10,11 @@
 #include "replay/timeline.h"
 
 static const char walk_usage[] =
-    "usage: reprise walk [-p PID] [--loud] [DIR|NAME] < COMMANDS\n"
+    "usage: reprise walk [-p PID] [--loud] [--from-start] [DIR|NAME] < COMMANDS\n"
     "\n"
     "For tests: forward and reverse execution of a recording.\n"
     "  step [N] | back [N] | cont | rcont | seek E T S | begin | end | where | regs | hash | threads | regions\n"
+    "  state    hashes of memory and of the registers of each thread     stored    checkpoints of the recording\n"
     "  break ADDR | watch ADDR LEN | delete KIND ADDR LEN | read ADDR LEN | write ADDR BYTE | set-pc ADDR\n"
     "  there-and-back N    N steps forward, then back: the same places, registers and memory\n"
     "  random N SEED       a random walk, every place compared with its first visit\n";
@@ -44,10 +45,10 @@ static struct position where(struct walk *w) { return w->t->ops->where(w->t); }
 
 static uint64_t pc_of(struct walk *w) { return w->t->ops->read_registers(w->t, 0, &w->regs) ? w->regs.rip : 0; }
 
-/* Of all registers of the present thread, vector registers too. */
-static uint64_t registers_hash(struct walk *w) {
+/* Of all registers of a thread (0: the present one), vector registers too. */
+static uint64_t registers_hash_of(struct walk *w, int tid) {
     uint64_t h = 0;
-    if (!w->t->ops->read_registers(w->t, 0, &w->regs)) return 0;
+    if (!w->t->ops->read_registers(w->t, tid, &w->regs)) return 0;
     const struct registers *r = &w->regs;
     for (int i = 0; i < 16; i++) h = mix(h, r->gpr[i]);
     h = mix(mix(mix(h, r->rip), r->eflags), r->fs_base);
@@ -55,6 +56,8 @@ static uint64_t registers_hash(struct walk *w) {
         if (i < 8 || i >= 24) h = mix(h, i >= 464 ? 0 : r->xsave[i]);
     return h;
 }
+
+static uint64_t registers_hash(struct walk *w) { return registers_hash_of(w, 0); }
 
 static void say_stop(struct walk *w, const struct stop *s) {
     struct position p = where(w);
@@ -267,6 +270,20 @@ static void say_lists(struct walk *w, bool threads) {
                    regions[i].name);
 }
 
+static int by_tid(const void *a, const void *b) {
+    return ((const struct thread_facts *)a)->tid - ((const struct thread_facts *)b)->tid;
+}
+
+static void say_state(struct walk *w) {
+    static struct thread_facts facts[256];
+    size_t n = w->t->ops->threads(w->t, facts, 256);
+    qsort(facts, n, sizeof *facts, by_tid);
+    printf("memory %" PRIx64, timeline_memory_hash(w->t));
+    for (size_t i = 0; i < n; i++)
+        printf(" %d: %" PRIx64 " (%s)", facts[i].tid, registers_hash_of(w, facts[i].tid), facts[i].state);
+    printf("\n");
+}
+
 static void say_memory(struct walk *w, uint64_t addr, uint64_t n) {
     uint8_t bytes[256];
     size_t got = w->t->ops->read_memory(w->t, addr, bytes, n < sizeof bytes ? n : sizeof bytes);
@@ -309,9 +326,10 @@ static bool obey(struct walk *w, const char *line) {
     } else {
         if (strcmp(word, "regs") == 0) say_regs(w);
         if (strcmp(word, "hash") == 0) printf("%" PRIx64 "\n", timeline_memory_hash(w->t));
-        if (strcmp(word, "monitor") == 0) {
+        if (strcmp(word, "state") == 0) say_state(w);
+        if (strcmp(word, "monitor") == 0 || strcmp(word, "stored") == 0) {
             char text[8192] = "";
-            ops->command(w->t, "checkpoints", text, sizeof text);
+            ops->command(w->t, word[0] == 's' ? "stored" : "checkpoints", text, sizeof text);
             fputs(text, stdout);
         }
         if (strcmp(word, "threads") == 0) say_lists(w, true);
@@ -338,6 +356,8 @@ static int walk_main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "-p") == 0 && i + 1 < argc)
             o.pid = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--from-start") == 0)
+            o.from_start = true;
         else if (strcmp(argv[i], "--loud") == 0)
             o.quiet = false;
         else if (argv[i][0] == '-' || name)

@@ -27,6 +27,7 @@ static const uint32_t payload_sizes[] = {
     [EV_RELEASE] = sizeof(struct ev_page),
     [EV_MAPPED] = sizeof(struct ev_mapped),
     [EV_CHANGE] = sizeof(struct ev_change),
+    [EV_CHECKPOINT] = sizeof(struct ev_checkpoint),
 };
 
 const char *event_kind_name(unsigned kind) {

@@ -34,7 +34,8 @@
     X(ACQUIRE, 18) /* struct ev_page; a shared page comes to this process; MEMORY: its contents */     \
     X(RELEASE, 19) /* struct ev_page; a shared page goes to another process */                         \
     X(MAPPED, 20)  /* struct ev_mapped; what the mapping call under way maps: follows its SYSCALL */   \
-    X(CHANGE, 21)  /* struct ev_change + bytes: how the call before changed a file that is mapped */
+    X(CHANGE, 21)  /* struct ev_change + bytes: how the call before changed a file that is mapped */   \
+    X(CHECKPOINT, 22) /* struct ev_checkpoint; the state here is kept beside the log */
 
 enum event_kind {
 #define EVENT_ENUM(name, number) EV_##name = number,
@@ -56,6 +57,7 @@ struct event {
     1               /* SIGNAL: instead of the system call that the R-thread is about to make, which it will try again */
 #define EVF_AFTER 2 /* SIGNAL: right behind the event before it; without both: at a tick point */
                     /* RELEASE: AT_GATE: when the R-thread makes its next call; AFTER: when all R-threads wait */
+                    /* CHECKPOINT: like SIGNAL; AT_GATE also where an instruction is about to fault */
 #define EVF_RESTORE_MASK 4 /* SYSCALL: the call waited under a signal mask of its own */
 #define EVF_OUTPUT 8       /* SYSCALL: went to the sphere's standard output or error; see ev_syscall.out_seq */
 
@@ -172,6 +174,15 @@ struct ev_page {
     uint32_t from;     /* ACQUIRE: 1 + the stream that ended while it had the page; 0: it was released, or nobody's */
 };
 
+enum { CHECKPOINT_TIMER, CHECKPOINT_SIGNAL, CHECKPOINT_EXIT, CHECKPOINT_ASKED }; /* ev_checkpoint.why */
+
+struct ev_checkpoint {
+    uint64_t number;  /* in the stream, from 0 */
+    uint64_t threads; /* hash of what all R-threads have in registers */
+    uint32_t why;
+    uint32_t n_threads;
+};
+
 #define EVENT_SIZE_CHECK(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
 EVENT_SIZE_CHECK(event, 24);
 EVENT_SIZE_CHECK(ev_start, 712);
@@ -187,5 +198,6 @@ EVENT_SIZE_CHECK(ev_signal, 152);
 EVENT_SIZE_CHECK(ev_insn, 40);
 EVENT_SIZE_CHECK(ev_hash, 16);
 EVENT_SIZE_CHECK(ev_page, 32);
+EVENT_SIZE_CHECK(ev_checkpoint, 24);
 
 #endif

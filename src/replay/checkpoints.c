@@ -1,6 +1,7 @@
 /* Checkpoints of a timeline: copies of workers, kept where they stand. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "replay/timeline_parts.h"
 
@@ -46,6 +47,12 @@ size_t checkpoint_before(const struct timeline *t, struct position to) {
     return i;
 }
 
+bool checkpoint_strictly_before(const struct timeline *t, struct position limit, size_t *i) {
+    *i = checkpoint_before(t, limit);
+    if (position_compare(place(t->checkpoints[*i]), limit) < 0) return true;
+    return *i && (--*i, true);
+}
+
 static void drop(struct timeline *t, size_t i) {
     session_kill(&t->session, t->checkpoints[i]);
     t->n_checkpoints--;
@@ -81,4 +88,36 @@ void checkpoint_add(struct timeline *t, struct worker *w) {
     t->checkpoints[i] = copy;
     t->n_checkpoints++;
     checkpoints_thin(t, w->stop.work);
+}
+
+static struct worker *restore(struct timeline *t, size_t k) {
+    int image = stored_image(&t->stored, k);
+    if (image < 0) return NULL;
+    struct worker *w = session_restore(&t->session, image);
+    close(image);
+    if (w && w->stop.reason != WORKER_FAILED) return w;
+    session_kill(&t->session, w);
+    return NULL;
+}
+
+/* A signal right behind the checkpoint takes the worker further than its place is. */
+struct worker *checkpoint_restore(struct timeline *t, struct position to, bool strictly, struct position nearest) {
+    for (size_t k = stored_before(&t->stored, to); k != STORED_NONE; k = k ? k - 1 : STORED_NONE) {
+        struct position at = stored_place(&t->stored, k);
+        if (strictly && position_compare(at, to) >= 0) continue;
+        if (position_compare(at, nearest) <= 0) return NULL;
+        struct worker *w = restore(t, k);
+        if (!w || !w->stop.place.is_exact) {
+            session_kill(&t->session, w);
+            stored_close(&t->stored); /* without them it takes longer */
+            return NULL;
+        }
+        int order = position_compare(place(w), to);
+        if (order < 0 || (!order && !strictly)) {
+            if (!worker_is_over(w)) checkpoint_add(t, w);
+            return w;
+        }
+        session_kill(&t->session, w);
+    }
+    return NULL;
 }

@@ -165,7 +165,7 @@ static bool make_memory(struct session *s, char *why, size_t cap) {
 }
 
 /* In the child. */
-static void become_runtime(struct session *s, const struct options *options) {
+static void become_runtime(struct session *s, const struct options *options, uint32_t slot, int image) {
     struct options o = *options;
     char *argv[] = {"replay", NULL};
     int channel = inherit_high(s->channel_fd), work = inherit_high(s->work_fd);
@@ -177,8 +177,28 @@ static void become_runtime(struct session *s, const struct options *options) {
     int null = open("/dev/null", O_RDONLY);
     if (null > 0) dup2(null, 0), close(null);
     if (channel < 0 || work < 0) _exit(125);
-    add_optionf(&o, "mode=replay,chanfd=%d,workfd=%d,stream=%lu", channel, work, s->control->chain[0]);
+    uint64_t stream = image < 0 ? s->control->chain[0] : s->control->target;
+    add_optionf(&o, "mode=replay,chanfd=%d,workfd=%d,slot=%u,stream=%lu", channel, work, slot, stream);
+    if (image >= 0) add_optionf(&o, "imagefd=%d", inherit_high(image));
     _exit(start_runtime("replay", &o, 1, argv));
+}
+
+static struct worker *start_worker(struct session *s, int image, char *why, size_t cap) {
+    struct worker *w = new_worker(s);
+    if (!w) {
+        snprintf(why, cap, "too many processes");
+        return NULL;
+    }
+    session_slot(s, w)->asked = 1;
+    w->pid = fork();
+    if (w->pid == 0) become_runtime(s, s->options, w->slot, image);
+    if (w->pid < 0 || !await_answer(s, w, 1)) {
+        snprintf(why, cap, "%s", w->pid < 0 ? "cannot start a process" : w->stop.text);
+        w->in_use = false;
+        return NULL;
+    }
+    w->stop = session_slot(s, w)->stop;
+    return w;
 }
 
 struct worker *session_open(struct session *s, const struct recording *r, const struct options *options,
@@ -192,16 +212,13 @@ struct worker *session_open(struct session *s, const struct recording *r, const 
     }
     s->control->quiet = quiet;
     feed_open(&s->feed, s->channel, r);
-    struct worker *w = new_worker(s);
-    session_slot(s, w)->asked = 1;
-    w->pid = fork();
-    if (w->pid == 0) become_runtime(s, options);
-    if (w->pid < 0 || !await_answer(s, w, 1)) {
-        snprintf(why, cap, "%s", w->pid < 0 ? "cannot start a process" : w->stop.text);
-        return NULL;
-    }
-    w->stop = session_slot(s, w)->stop;
-    return w;
+    s->options = options;
+    return start_worker(s, -1, why, cap);
+}
+
+struct worker *session_restore(struct session *s, int image) {
+    char why[256];
+    return start_worker(s, image, why, sizeof why);
 }
 
 void session_close(struct session *s) {

@@ -27,6 +27,7 @@ struct session {
     int channel_fd, work_fd;
     struct worker_control *control;
     struct feed feed;
+    const struct options *options; /* of the runtime */
     struct worker workers[WORKER_SLOTS];
     pid_t dying[4 * WORKER_SLOTS];
     int n_dying;
@@ -36,6 +37,8 @@ struct session {
 struct worker *session_open(struct session *, const struct recording *, const struct options *, uint64_t target,
                             bool quiet, char *why, size_t cap);
 void session_close(struct session *);
+/* Another one, which begins with a checkpoint (log/image.h) and stands there. NULL: it cannot be used. */
+struct worker *session_restore(struct session *, int image);
 
 /* A copy that stands where w stands. NULL: there is none to be had. */
 struct worker *session_fork(struct session *, struct worker *w);

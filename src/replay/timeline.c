@@ -42,11 +42,6 @@ static struct stop failure(const char *text) {
     return s;
 }
 
-static bool is_over(const struct worker *w) {
-    uint32_t why = w->stop.reason;
-    return why == WORKER_ENDED || why == WORKER_EXITED || why == WORKER_EXEC || why == WORKER_FAILED;
-}
-
 static bool is_before(const struct worker *w, struct position p) {
     const struct worker_place *at = &w->stop.place;
     if (at->is_exact) return position_compare(position_of(at), p) <= 0;
@@ -160,8 +155,12 @@ static bool run_leaving_checkpoints(struct timeline *t, struct worker *w, struct
 static struct worker *set_out(struct timeline *t, struct position p, bool may_move) {
     size_t i = checkpoint_before(t, p);
     struct worker *c = t->checkpoints[i];
-    bool now_is_nearer = !is_over(t->now) && is_before(t->now, p) && !is_before(t->now, position_of(&c->stop.place));
-    if (is_at(t->now, p) || now_is_nearer) return may_move ? t->now : session_fork(&t->session, t->now);
+    bool now_is_nearer = !worker_is_over(t->now) && is_before(t->now, p) && !is_before(t->now, position_of(&c->stop.place));
+    bool is_there = is_at(t->now, p);
+    struct position nearest = position_of(now_is_nearer ? &t->now->stop.place : &c->stop.place);
+    struct worker *restored = is_there ? NULL : checkpoint_restore(t, p, false, nearest);
+    if (restored) return restored;
+    if (is_there || now_is_nearer) return may_move ? t->now : session_fork(&t->session, t->now);
     return session_fork(&t->session, c);
 }
 
@@ -247,7 +246,7 @@ static struct stop seek_begin(struct target *target) { return seek(target, timel
 static struct stop seek_end(struct target *target) {
     struct timeline *t = timeline_of(target);
     timeline_return(t);
-    if (!is_over(t->now)) {
+    if (!worker_is_over(t->now)) {
         struct position last = {UINT64_MAX, 0, 0};
         struct worker *w = set_out(t, last, true);
         if (!w) return failure("cannot copy the process");
@@ -388,7 +387,13 @@ static struct stop reverse_continue(struct timeline *t) {
     if (position_compare(limit, t->begin) <= 0) return stop_with(t->now, STOP_BEGIN);
     struct stop out;
     if (is_break_before_fault(t)) return arrive_at_fault(t, limit);
-    for (size_t i = t->n_breaks || may_signal(t) ? checkpoint_before(t, limit) + 1 : 0; i-- > 0;) {
+    bool may_stop = t->n_breaks || may_signal(t);
+    for (size_t i; may_stop && checkpoint_strictly_before(t, limit, &i);) {
+        struct worker *w = checkpoint_restore(t, limit, true, position_of(&t->checkpoints[i]->stop.place));
+        if (w) {
+            session_kill(&t->session, w);
+            if (!checkpoint_strictly_before(t, limit, &i)) break;
+        }
         int found = search(t, i, limit, &out);
         if (found) return out;
         limit = position_of(&t->checkpoints[i]->stop.place);
@@ -402,7 +407,7 @@ static struct stop reverse_continue(struct timeline *t) {
 
 static struct stop forward(struct timeline *t, bool step, uint32_t thread) {
     struct worker *w = stands(t);
-    if (is_over(w)) return stop_of(w);
+    if (worker_is_over(w)) return stop_of(w);
     struct worker_run run = {.signals = t->signals, .step = step, .thread = thread};
     arm(t, w, true);
     if (t->diversion || step)
@@ -486,12 +491,21 @@ static bool command(struct target *target, const char *text, char *out, size_t c
         }
         return true;
     }
+    if (strcmp(text, "stored") == 0) {
+        size_t n = 0;
+        for (size_t i = 0; i < stored_count(&t->stored) && n < cap; i++) {
+            struct position p = stored_place(&t->stored, i);
+            n += (size_t)snprintf(out + n, cap - n, "%lu %lu %lu\n", p.event, p.ticks, p.steps);
+        }
+        return true;
+    }
     return false;
 }
 
 static void close_timeline(struct target *target) {
     struct timeline *t = timeline_of(target);
     session_close(&t->session);
+    stored_close(&t->stored);
     free(t->breaks);
     free(t);
 }
@@ -593,12 +607,13 @@ struct target *timeline_open(const struct timeline_options *o, char *why, size_t
         return NULL;
     }
     t->now = session_open(&t->session, o->recording, o->options, t->stream, o->quiet, why, cap);
-    if (!t->now || is_over(t->now)) {
+    if (!t->now || worker_is_over(t->now)) {
         if (t->now)
             snprintf(why, cap, "%s", t->now->stop.text[0] ? t->now->stop.text : "the recording has no instruction");
         close_timeline(&t->target);
         return NULL;
     }
+    if (!o->from_start) stored_open(&t->stored, o->recording, t->stream);
     t->begin = position_of(&t->now->stop.place);
     checkpoint_add(t, t->now);
     if (!t->n_checkpoints) {

@@ -13,6 +13,7 @@ struct timeline_options {
     const struct recording *recording; /* stays open as long as the timeline */
     int pid;                           /* as recorded; 0: the initial process. Its last program is the one */
     bool quiet;                        /* what the program printed is not printed again */
+    bool from_start;                   /* without the checkpoints of the recording */
     const char *store;                 /* directory with the recording's files */
     const struct options *options;     /* of the runtime: cache, seed, store */
 };

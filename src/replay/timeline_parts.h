@@ -3,6 +3,7 @@
 #define REPRISE_REPLAY_TIMELINE_PARTS_H
 
 #include "replay/session.h"
+#include "replay/stored.h"
 #include "replay/timeline.h"
 
 #define CHECKPOINTS_MAX 28
@@ -22,6 +23,7 @@ struct timeline {
     struct position begin;
     struct worker *checkpoints[CHECKPOINTS_MAX + 16]; /* by place, the first stands at the begin */
     size_t n_checkpoints, most_checkpoints;
+    struct stored stored; /* of the recording */
     uint64_t interval_us; /* of forward execution between two of them */
 
     struct worker_break *breaks;
@@ -33,6 +35,11 @@ struct timeline {
 
 static inline struct timeline *timeline_of(struct target *t) { return (struct timeline *)t; }
 static inline struct worker *stands(struct timeline *t) { return t->diversion ? t->diversion : t->now; }
+/* There is nothing more to run. */
+static inline bool worker_is_over(const struct worker *w) {
+    uint32_t why = w->stop.reason;
+    return why == WORKER_ENDED || why == WORKER_EXITED || why == WORKER_EXEC || why == WORKER_FAILED;
+}
 static inline struct position position_of(const struct worker_place *p) {
     return (struct position){p->event, p->ticks, p->steps};
 }
@@ -45,6 +52,11 @@ void checkpoint_add(struct timeline *, struct worker *w);
 void checkpoints_plan(struct timeline *, const struct worker *w);
 /* Index of the last checkpoint not behind `to`. There always is one. */
 size_t checkpoint_before(const struct timeline *, struct position to);
+/* The same strictly before it; false: there is none. */
+bool checkpoint_strictly_before(const struct timeline *, struct position limit, size_t *i);
+/* A checkpoint of the recording that lies before `to` (strictly: not at it) and nearer than any other place in `nearest`: a worker
+ * that stands there, of which a copy is kept. NULL: there is none. */
+struct worker *checkpoint_restore(struct timeline *, struct position to, bool strictly, struct position nearest);
 /* Those that are not needed go; the nearer to `work`, the denser they may be. */
 void checkpoints_thin(struct timeline *, uint64_t work);
 

@@ -488,6 +488,16 @@ void aspace_set_brk(gaddr start) {
         PAGE_UP(start) >= LAYOUT_BRK ? PAGE_UP(start) : LAYOUT_BRK + (mix(as->seed, 7) % 4096) * PAGE_SIZE;
 }
 
+void aspace_get_brk(gaddr *start, gaddr *end) {
+    *start = as->brk_start;
+    *end = as->brk_end;
+}
+
+void aspace_put_brk(gaddr start, gaddr end) {
+    as->brk_start = start;
+    as->brk_end = end;
+}
+
 gaddr aspace_brk(gaddr wanted) {
     lock_take(&cache_lock);
     gaddr now = PAGE_UP(as->brk_end), then = PAGE_UP(wanted);

@@ -47,6 +47,9 @@ gaddr aspace_place(size_t len, size_t align, int fd);
 /* The program's break: set once by the loader, moved by brk(). */
 void aspace_set_brk(gaddr start);
 gaddr aspace_brk(gaddr wanted);
+void aspace_get_brk(gaddr *start, gaddr *end);
+/* The heap between the two is in the list already. */
+void aspace_put_brk(gaddr start, gaddr end);
 
 /* Bytes of the mapping that starts at addr; 0: none does. */
 size_t aspace_length(gaddr addr);

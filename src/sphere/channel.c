@@ -21,7 +21,8 @@ static uint64_t known;   /* the other side's position, as last seen */
 static uint64_t bell;    /* position at which the controller was last called */
 static bool is_void;     /* recording has stopped: events lead nowhere */
 static uint8_t *nowhere; /* room for one event */
-static uint64_t taken;
+static uint64_t taken;   /* events, by the reader */
+static uint64_t written; /* and by the writer */
 
 static void wake(uint32_t *word) { SYS(futex, word, FUTEX_WAKE, INT32_MAX, 0, 0, 0); }
 
@@ -130,6 +131,7 @@ void stream_attach_writer(int fd, const struct stream *s) {
     next = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
     known = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
     bell = next;
+    written = 0;
     is_void = is_stopped();
 }
 
@@ -180,8 +182,12 @@ void *stream_reserve(size_t size) {
     }
     void *p = bytes + (next & (RING_BYTES - 1));
     next += size;
+    written++;
     return p;
 }
+
+uint64_t stream_written(void) { return written; }
+uint64_t stream_position(void) { return next; }
 
 void stream_commit(void) {
     if (unlikely(is_void)) return;
@@ -231,6 +237,12 @@ bool stream_attach_reader(int fd, uint64_t number) {
     return false;
 }
 
+bool stream_attach_reader_at(int fd, uint64_t number, uint64_t position, uint64_t events) {
+    if (!attach_at(fd, number, position)) return false;
+    taken = events;
+    return true;
+}
+
 /* Waits until `want` bytes are there; false: there will never be so many. */
 static bool wait_for_bytes(uint64_t want) {
     while (unlikely(known - next < want)) {
@@ -271,6 +283,7 @@ static size_t least_size(uint8_t kind) {
     case EV_RELEASE: return sizeof(struct ev_page);
     case EV_MAPPED: return sizeof(struct ev_mapped);
     case EV_CHANGE: return sizeof(struct ev_change);
+    case EV_CHECKPOINT: return sizeof(struct ev_checkpoint);
     }
     return EVENT_MAX;
 }

@@ -41,11 +41,16 @@ void stream_commit(void);
 void stream_abandon(void);
 /* Closes the ring of a stream that ended with execve. */
 void stream_close_other(uint32_t ring);
+/* Events and bytes of the stream so far, with what is reserved. */
+uint64_t stream_written(void);
+uint64_t stream_position(void);
 /* No more events: commits and lets the controller have the ring. */
 void stream_close(void);
 
 /* ---- replay ---- */
 
+/* The same from a place in the middle: behind so many bytes, which were so many events. */
+bool stream_attach_reader_at(int fd, uint64_t number, uint64_t position, uint64_t events);
 /* The next event without taking it; NULL: there is none any more. Checked: its size is right for its kind. */
 const struct event *stream_peek(void);
 /* The event behind the next one; NULL likewise. */

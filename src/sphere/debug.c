@@ -494,13 +494,14 @@ void debug_enter(struct tblock *tb) {
 
 /* ---- start ---- */
 
-void debug_start(int fd) {
+void debug_start(int fd, uint32_t number) {
     long got = SYS(mmap, LAYOUT_WORKERS, WORKER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
     if (got != (long)LAYOUT_WORKERS) die("cannot map the memory shared with the debugger (error %ld)", -got);
     control = (struct worker_control *)got;
     if (control->magic != WORKER_MAGIC) die("this runtime and its controller are of different versions");
     SYS(close, fd);
-    slot = (struct worker_slot *)(control + 1) + WORKER_FIRST;
+    if (number >= WORKER_SLOTS) die("no such worker");
+    slot = (struct worker_slot *)(control + 1) + number;
     slot->pid = (uint32_t)SYS(getpid);
     debug_is_on = true;
     /* what the terminal sends is for the debugger */
@@ -516,6 +517,11 @@ bool debug_begin(struct thread *t) {
     soon_why = WORKER_ARRIVED;
     base.event = UINT64_MAX;
     return true;
+}
+
+void debug_begin_at(struct thread *t, uint64_t ticks) {
+    if (!debug_begin(t)) return;
+    work = ticks;
 }
 
 bool debug_follows(uint64_t stream) {

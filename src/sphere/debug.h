@@ -15,10 +15,12 @@ struct siginfo_raw;
 extern bool debug_is_on;       /* this process is a worker */
 extern bool debug_is_diverted; /* and has left the recording */
 
-/* Maps what is shared with the timeline. */
-void debug_start(int fd);
+/* Maps what is shared with the timeline; slot: which of the workers this is. */
+void debug_start(int fd, uint32_t slot);
 /* A program begins, by START or FORKED. True: it is the one to be debugged, from here on. */
 bool debug_begin(struct thread *t);
+/* The same, from a checkpoint on; ticks of all R-threads so far. */
+void debug_begin_at(struct thread *t, uint64_t ticks);
 /* Whether a fork is to be followed into the child with this stream. */
 bool debug_follows(uint64_t stream);
 bool debug_is_quiet(void);

@@ -76,7 +76,12 @@ struct change {
     uint64_t at;
 };
 
+static bool has_changed;
+
+bool file_changes_any(void) { return has_changed; }
+
 static void log_piece(struct change *c, gaddr from, uint32_t len) {
+    has_changed = true;
     struct event *e = event_new(c->t, EV_CHANGE, 0, sizeof(struct ev_change) + len);
     struct ev_change *v = (struct ev_change *)(e + 1);
     memset((uint8_t *)e + e->size - 8, 0, 8);

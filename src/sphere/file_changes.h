@@ -13,6 +13,9 @@ void file_changes_mapped(int fd, const struct file_id *id);
 /* The CHANGE events of a call that is done, behind its SYSCALL. */
 void file_changes_log(struct thread *t, uint64_t nr, const uint64_t a[6], long ret);
 
+/* Whether there were any in this process or its parents. */
+bool file_changes_any(void);
+
 /* Replay: what a mapped file contained when it was mapped. */
 void file_changes_note(uint64_t dev, uint64_t ino, const struct object_name *name);
 /* Makes a change in this process's copy of the file. */

@@ -23,6 +23,8 @@ struct mode {
 
     /* A call by int $0x80 that has no counterpart; its result. NULL: it is issued. */
     long (*legacy)(struct tblock *t, uint32_t nr, const uint64_t a[6]);
+    /* An instruction has raised a fault that it will raise again when it is tried again; kills: it ends the process. True: try. */
+    bool (*fault)(struct thread *t, const struct pending_signal *s, bool kills);
     /* A signal is about to be delivered; may change what a fault reports. */
     void (*signal)(struct thread *t, struct pending_signal *s, uint8_t flags);
     /* One thread ends without a call of its own (seccomp). */

@@ -14,6 +14,7 @@
 #include "inproc/sys.h"
 #include "recorder/order.h"
 #include "sphere/aspace.h"
+#include "sphere/checkpoint.h"
 #include "sphere/code_files.h"
 #include "sphere/code_watch.h"
 #include "sphere/cpu_level.h"
@@ -26,7 +27,9 @@
 #include "sphere/outputs.h"
 #include "sphere/recorded_insn.h"
 #include "sphere/runtime.h"
+#include "sphere/schedule.h"
 #include "sphere/signals.h"
+#include "sphere/snapshot.h"
 #include "sphere/sys/model.h"
 #include "sphere/shared.h"
 #include "sphere/sys/scratch.h"
@@ -254,6 +257,7 @@ static long issue_sharing(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
     bool will_wait = most_likely_waits(nr, a);
     if (unlikely(shared_active) && will_wait && shared_is_wanted()) shared_serve(t, EVF_AT_GATE, false);
     t->turn_lent = true;
+    checkpoint_park(t);
     order_enter_call(t, will_wait);
     long ret = issue(tb, nr, a);
     order_leave_call(t);
@@ -325,6 +329,7 @@ static long perform(struct tblock *tb, uint64_t nr, uint64_t a[6], bool is_outpu
     case __NR_get_robust_list: return own_tid_calls(tb, nr, a);
     case __NR_sched_yield:
         if (order_is_shared()) {
+            checkpoint_park(tb->thread);
             order_yield(tb->thread);
             if (shared_active) SYS(sched_yield);
             return 0;
@@ -349,7 +354,10 @@ static void finish(struct tblock *tb, gaddr next, uint64_t flags, long ret) {
 }
 
 static void signals_behind(struct thread *t) {
-    if (unlikely(signals_is_waiting(t))) signals_deliver_deferred(t, EVF_AFTER);
+    if (unlikely(signals_is_waiting(t))) {
+        if (signals_will_kill(t)) checkpoint_at_end(t, EVF_AFTER, CHECKPOINT_SIGNAL);
+        signals_deliver_deferred(t, EVF_AFTER);
+    }
     if (unlikely(t->restore_mask)) signals_end_wait(t);
 }
 
@@ -412,6 +420,7 @@ static void ordinary(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, 
     finish(tb, next, flags, ret);
     log_hash(t);
     stream_commit();
+    checkpoint_consider(t, EVF_AFTER);
     signals_behind(t);
 }
 
@@ -442,6 +451,7 @@ static void forked_child(struct thread *t) {
     struct event *e = event_new(t, EV_FORKED, 0, sizeof(struct ev_forked));
     *(struct ev_forked *)(e + 1) = (struct ev_forked){
         .pid = (uint32_t)SYS(getpid), .ppid = (uint32_t)SYS(getppid), .parent = parent, .parent_thread = parent_thread};
+    checkpoint_start();
 }
 
 /* No ring is left, or recording has ended: the child goes on by itself. */
@@ -481,9 +491,21 @@ static uint64_t clone_flags(uint64_t nr, const uint64_t a[6]) {
     return flags;
 }
 
+/* Of the thread that the call under way makes. */
+static uint64_t child_fs_base(const struct tblock *tb) {
+    uint64_t a[6], tls = 0;
+    gate_args(tb, a);
+    if (!(clone_flags(tb->gpr[RAX], a) & CLONE_SETTLS)) return schedule_fs_base();
+    if (tb->gpr[RAX] == __NR_clone) return a[4];
+    guest_read(&tls, a[0] + offsetof(struct clone_args, tls), 8);
+    return tls;
+}
+
 /* sys/proc.c: a thread block for the child is there, the kernel has not been asked yet. */
 static void before_clone(struct thread *t, struct thread *child) {
     child->number = n_rthreads++;
+    child->awaits = AWAITS_TURN;
+    checkpoint_park_new(child, child_fs_base(t->tb));
     order_add(child);
     log_child(t, EV_CLONE, the_stream.number, child->number);
     stream_commit();
@@ -527,6 +549,7 @@ static void end_of_sharer(struct thread *t, int status) {
     log_exit(t, EV_EXIT, status);
     thread_clear_words(t);
     stream_commit();
+    checkpoint_forget(t);
     if (!t->vforked) order_remove(t);
     order_drop(t);
 }
@@ -540,6 +563,7 @@ static void exit_call(struct tblock *tb, int status) {
     log_exit(t, EV_EXIT, (status & 0xff) << 8);
     thread_clear_words(t);
     stream_commit();
+    checkpoint_forget(t);
     if (!t->vforked) order_remove(t);
     order_drop(t);
     thread_exit(t, status);
@@ -591,21 +615,37 @@ static void exec_failed(struct thread *t) {
 
 /* ---- the gate ---- */
 
+/* True: the call is to be made again. */
+static bool checkpoint_before_exit(struct tblock *tb, gaddr next) {
+    if (!checkpoint_is_on || is_sharer(tb->thread) || tb->thread->legacy.under_way) return false;
+    gaddr pc = tb->pc;
+    gate_retry(tb, next);
+    if (checkpoint_at_end(tb->thread, EVF_AT_GATE, CHECKPOINT_EXIT)) return true;
+    tb->pc = pc;
+    return false;
+}
+
 static void on_syscall(struct tblock *tb) {
     struct thread *t = tb->thread;
     uint64_t nr = tb->gpr[RAX], a[6];
     gate_args(tb, a);
     gaddr next = tb->pc;
     uint64_t flags = tb->rflags | (tb->trap_flag ? RFLAGS_TF : 0);
+    t->awaits = AWAITS_CALL;
+    checkpoint_op(t);
     if (unlikely(signals_is_waiting(t))) {
         gate_retry(tb, next);
+        if (signals_will_kill(t) && checkpoint_at_end(t, EVF_AT_GATE, CHECKPOINT_SIGNAL)) return;
         signals_deliver_deferred(t, EVF_AT_GATE);
         stream_commit();
         return;
     }
     tb->pending = 0;
     /* a turn that ends at the gate needs no event: as if it had been stolen during the call */
-    if (unlikely(order_is_overdue()) && order_should_yield(t)) order_yield(t);
+    if (unlikely(order_is_overdue()) && order_should_yield(t)) {
+        checkpoint_park(t);
+        order_yield(t);
+    }
     if (unlikely(shared_active) && shared_is_wanted()) shared_serve(t, EVF_AT_GATE, nr != __NR_sched_yield);
     if (unlikely(t->seccomp.mode)) {
         long verdict = seccomp_apply(tb, nr, a);
@@ -616,8 +656,14 @@ static void on_syscall(struct tblock *tb) {
         }
     }
     switch (nr) {
-    case __NR_exit: exit_call(tb, (int)a[0]); break;
-    case __NR_exit_group: exit_group_call(tb, (int)a[0]); break;
+    case __NR_exit:
+        if (order_is_last() && checkpoint_before_exit(tb, next)) return;
+        exit_call(tb, (int)a[0]);
+        break;
+    case __NR_exit_group:
+        if (checkpoint_before_exit(tb, next)) return;
+        exit_group_call(tb, (int)a[0]);
+        break;
     case __NR_fork:
     case __NR_vfork:
     case __NR_clone:
@@ -659,6 +705,7 @@ static void on_insn(struct tblock *tb) {
     struct recorded_insn in;
     struct ev_insn result;
     if (!recorded_insn_decode(tb, &in)) return;
+    checkpoint_op(tb->thread);
     recorded_insn_execute(&in, tb, &result);
     cpu_level_mask(in.which, (uint32_t)tb->gpr[RAX], (uint32_t)tb->gpr[RCX], &result);
     struct event *e = event_new(tb->thread, EV_INSN, in.which, sizeof result);
@@ -668,6 +715,7 @@ static void on_insn(struct tblock *tb) {
 }
 
 static void on_signal(struct thread *t, struct pending_signal *s, uint8_t flags) {
+    checkpoint_op(t);
     struct event *e =
         event_new(t, s->is_fault ? EV_FAULT : EV_SIGNAL, (uint16_t)s->info.signo, sizeof(struct ev_signal));
     struct ev_signal *v = (struct ev_signal *)(e + 1);
@@ -679,21 +727,32 @@ static void on_signal(struct thread *t, struct pending_signal *s, uint8_t flags)
     stream_commit();
 }
 
+/* A fault that kills: a checkpoint in front of it, then the instruction tries again. */
+static bool on_fault(struct thread *t, const struct pending_signal *s, bool kills) {
+    return kills && !is_sharer(t) && checkpoint_at_end(t, EVF_AT_GATE, CHECKPOINT_SIGNAL);
+}
+
 static void on_tick_budget(struct tblock *tb) {
     struct thread *t = tb->thread;
     tb->pending = 0;
+    checkpoint_consider(t, 0);
     if (unlikely(shared_active) && shared_is_wanted()) shared_serve(t, 0, true);
     if (signals_is_waiting(t)) {
+        if (signals_will_kill(t)) checkpoint_at_end(t, 0, CHECKPOINT_SIGNAL);
         signals_deliver_deferred(t, 0);
     } else if (order_should_yield(t)) {
         cache_idle(tb);
+        checkpoint_op(t);
+        snapshot_clear_host_words(t);
         event_new(t, EV_PREEMPT, 0, 0);
         stream_commit();
+        t->awaits = AWAITS_TURN;
+        checkpoint_park(t);
         order_yield(t);
         event_new(t, EV_TURN, 0, 0);
     }
     stream_commit();
-    ticks_set_budget(tb, order_budget(t));
+    ticks_set_budget(tb, checkpoint_budget(order_budget(t)));
 }
 
 /* ---- start ---- */
@@ -768,7 +827,8 @@ void record_start(struct thread *t, const struct load_result *r, uint64_t parent
     for (size_t i = 0; aspace_nth(i, &m); i++)
         if (!m.runtime) log_contents(t, &m, false);
     stream_commit();
-    ticks_set_budget(t->tb, order_budget(t));
+    checkpoint_start();
+    ticks_set_budget(t->tb, checkpoint_budget(order_budget(t)));
 }
 
 const struct mode mode_record = {
@@ -781,6 +841,7 @@ const struct mode mode_record = {
     .tick_budget = on_tick_budget,
     .insn = on_insn,
     .legacy = on_legacy,
+    .fault = on_fault,
     .signal = on_signal,
     .thread_killed = thread_killed,
     .death = death,

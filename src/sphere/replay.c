@@ -29,6 +29,7 @@
 #include "sphere/schedule.h"
 #include "sphere/shared.h"
 #include "sphere/signals.h"
+#include "sphere/snapshot.h"
 #include "sphere/sys/model.h"
 #include "sphere/sys/special.h"
 #include "sphere/thread_end.h"
@@ -273,7 +274,8 @@ static void acquire(struct thread *t, struct shared_at at, gaddr addr) {
 
 static bool is_at_tick(const struct event *e) {
     if (e->kind == EV_PREEMPT) return true;
-    return (e->kind == EV_SIGNAL || e->kind == EV_RELEASE) && !(e->flags & (EVF_AFTER | EVF_AT_GATE));
+    return (e->kind == EV_SIGNAL || e->kind == EV_RELEASE || e->kind == EV_CHECKPOINT) &&
+           !(e->flags & (EVF_AFTER | EVF_AT_GATE));
 }
 
 static void set_budget(struct thread *t) {
@@ -320,6 +322,29 @@ static void check_hash(struct thread *t, const struct event *e) {
     stream_take();
 }
 
+/* The recording has a checkpoint here: the R-threads must be as they were. */
+static void pass_checkpoint(struct thread *t, const struct event *e) {
+    if (!e->flags) snapshot_clear_host_words(t);
+    verify(t, e, EV_CHECKPOINT, "checkpoint");
+    const struct ev_checkpoint *v = (const struct ev_checkpoint *)(e + 1);
+    uint32_t n;
+    uint64_t threads = snapshot_threads(t, &n);
+    if (n != v->n_threads) diverged(t, e, "number of R-threads", v->n_threads, n);
+    if (threads != v->threads) diverged(t, e, "registers of all R-threads (hash)", v->threads, threads);
+    stream_take();
+}
+
+/* mode.fault: a checkpoint in front of the fault. */
+static bool on_fault(struct thread *t, const struct pending_signal *s, bool kills) {
+    if (debug_is_diverted) return false;
+    const struct event *e = next_mine(t);
+    if (e->kind != EV_CHECKPOINT || !(e->flags & EVF_AT_GATE)) return false;
+    if (unlikely(debug_is_on)) debug_op(t, false);
+    pass_checkpoint(t, e);
+    arm(t);
+    return true;
+}
+
 /* Before t goes on: signals right behind the last event, and how far it may go. */
 static void arm(struct thread *t) {
     for (;;) {
@@ -328,6 +353,8 @@ static void arm(struct thread *t) {
         if (e->thread != t->number) break;
         if (e->kind == EV_HASH)
             check_hash(t, e);
+        else if (e->kind == EV_CHECKPOINT && (e->flags & EVF_AFTER))
+            pass_checkpoint(t, e);
         else if (e->kind == EV_CHANGE) {
             file_changes_apply((const struct ev_change *)(e + 1));
             stream_take();
@@ -415,6 +442,12 @@ static void on_tick_budget(struct tblock *tb) {
         arm(t);
         return;
     }
+    if (e->kind == EV_CHECKPOINT) {
+        pass_checkpoint(t, e);
+        arm(t);
+        return;
+    }
+    snapshot_clear_host_words(t);
     verify(t, e, EV_PREEMPT, "end of a turn");
     stream_take();
     e = next_mine(t);
@@ -611,7 +644,7 @@ static void ordinary(struct tblock *tb, const struct event *e, uint64_t nr, uint
 
 /* ---- threads ---- */
 
-static void rthread_entry(void) {
+void replay_enter_turn(void) {
     struct thread *t = thread_self();
     const struct event *e = next_mine(t);
     verify(t, e, EV_TURN, "begin of an R-thread");
@@ -643,7 +676,7 @@ static struct thread *make_rthread(struct tblock *tb, const struct clone_request
     child->number = number;
     child->tid = 0;
     if (r->flags & CLONE_CHILD_CLEARTID) child->clear_tid = r->child_tid;
-    schedule_add(child, rthread_entry, r->flags & CLONE_SETTLS ? r->tls : schedule_fs_base());
+    schedule_add(child, replay_enter_turn, r->flags & CLONE_SETTLS ? r->tls : schedule_fs_base());
     return child;
 }
 
@@ -813,22 +846,21 @@ static void exec_call(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next,
 
 /* ---- the gate ---- */
 
-static void on_syscall(struct tblock *tb) {
+static uint64_t flags_at_call(const struct tblock *tb) { return tb->rflags | (tb->trap_flag ? RFLAGS_TF : 0); }
+
+static void answer_call(struct tblock *tb) {
     struct thread *t = tb->thread;
     uint64_t nr = tb->gpr[RAX], a[6];
     gate_args(tb, a);
     gaddr next = tb->pc;
-    uint64_t flags = tb->rflags | (tb->trap_flag ? RFLAGS_TF : 0);
-    if (unlikely(debug_is_on)) debug_op(t, true);
-    if (debug_is_diverted) {
-        finish(tb, next, flags, debug_call(tb, nr, a));
-        set_budget(t);
-        return;
-    }
+    uint64_t flags = flags_at_call(tb);
     const struct event *e = next_mine(t);
-    if (e->kind == EV_SIGNAL && (e->flags & EVF_AT_GATE)) {
+    if (unlikely(e->flags & EVF_AT_GATE) && (e->kind == EV_SIGNAL || e->kind == EV_CHECKPOINT)) {
         gate_retry(tb, next);
-        deliver(t, e);
+        if (e->kind == EV_SIGNAL)
+            deliver(t, e);
+        else
+            pass_checkpoint(t, e);
         arm(t);
         return;
     }
@@ -863,6 +895,26 @@ static void on_syscall(struct tblock *tb) {
     }
 }
 
+static void on_syscall(struct tblock *tb) {
+    struct thread *t = tb->thread;
+    if (unlikely(debug_is_on)) debug_op(t, true);
+    if (debug_is_diverted) {
+        uint64_t nr = tb->gpr[RAX], a[6], flags = flags_at_call(tb);
+        gaddr next = tb->pc;
+        gate_args(tb, a);
+        finish(tb, next, flags, debug_call(tb, nr, a));
+        set_budget(t);
+        return;
+    }
+    answer_call(tb);
+}
+
+void replay_enter_call(void) {
+    struct tblock *tb = thread_self()->tb;
+    answer_call(tb);
+    engine_run(tb);
+}
+
 static long on_legacy(struct tblock *tb, uint32_t nr, const uint64_t a[6]) {
     struct thread *t = tb->thread;
     struct ev_syscall s = take_call(t, next_mine(t), LEGACY_CALL + nr, a);
@@ -880,7 +932,7 @@ static const struct event *expect(struct thread *t, enum event_kind kind) {
     return e;
 }
 
-static void restore_map(struct thread *t, const struct ev_map *v) {
+void replay_restore_map(struct thread *t, const struct ev_map *v) {
     struct mapping m = {.start = v->start,
                         .end = v->end,
                         .offset = v->offset,
@@ -891,6 +943,7 @@ static void restore_map(struct thread *t, const struct ev_map *v) {
     memcpy(m.name, v->name, sizeof m.name - 1);
     if (!is_unnamed(&v->object)) file_changes_note(v->dev, v->ino, &v->object);
     int fd = is_unnamed(&v->object) ? -1 : objects_open(&v->object);
+    if (debug_is_on) m.flags = (m.flags & ~(uint32_t)MAP_TYPE) | MAP_PRIVATE; /* as in map_again() */
     long ret = aspace_restore(&m, fd, 0);
     if (ret) diverged(t, NULL, "the program cannot be mapped", v->start, (uint64_t)-ret);
     if (fd >= 0) SYS(close, fd);
@@ -915,7 +968,7 @@ void replay_start(struct thread *t, uint64_t stream) {
     stream_take();
     show_as(&s);
     for (uint32_t i = 0; i < s.n_maps; i++) {
-        restore_map(t, (const struct ev_map *)(expect(t, EV_MAP) + 1));
+        replay_restore_map(t, (const struct ev_map *)(expect(t, EV_MAP) + 1));
         stream_take();
     }
     for (uint32_t i = 0; i < s.n_memory; i++) {
@@ -935,6 +988,10 @@ void replay_start(struct thread *t, uint64_t stream) {
     s.exe[sizeof s.exe - 1] = 0;
     fmt_into(the_runtime.exe_path, sizeof the_runtime.exe_path, "%s", s.exe);
     debug_begin(t);
+    replay_go_on(t);
+}
+
+void replay_go_on(struct thread *t) {
     arm(t);
     engine_run(t->tb);
 }
@@ -946,6 +1003,7 @@ const struct mode mode_replay = {
     .tick_budget = on_tick_budget,
     .insn = on_insn,
     .legacy = on_legacy,
+    .fault = on_fault,
     .signal = on_signal,
     .thread_killed = thread_killed,
     .death = on_death,

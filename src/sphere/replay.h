@@ -10,6 +10,14 @@
 /* Builds the image that the stream starts with and runs it. Does not return. */
 void replay_start(struct thread *t, uint64_t stream) __attribute__((noreturn));
 
+/* For a process that begins in the middle (restore.h): what its suspended R-threads begin with, and the one that runs. */
+void replay_enter_turn(void);
+void replay_enter_call(void);
+void replay_go_on(struct thread *t) __attribute__((noreturn));
+/* Maps what a recording says was mapped. */
+struct ev_map;
+void replay_restore_map(struct thread *t, const struct ev_map *v);
+
 /* For the debugger: how far the R-thread may run, anew. */
 void replay_set_budget(struct thread *t);
 

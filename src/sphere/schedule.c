@@ -45,6 +45,24 @@ const uint8_t *schedule_extended_of(const struct thread *t, uint64_t *fs_base) {
     return t->scheduled->extended;
 }
 
+void schedule_set_registers(struct thread *t, const uint8_t *extended, uint64_t fs_base) {
+    t->scheduled->fs_base = fs_base;
+    memcpy(t->scheduled->extended, extended, sigframe_extended_size());
+}
+
+void schedule_park(struct thread *t, uint64_t fs_base) {
+    if (!t->scheduled) t->scheduled = scheduled_new();
+    t->scheduled->fs_base = fs_base;
+    sigframe_save_extended(t->scheduled->extended);
+}
+
+void schedule_forget(struct thread *t) {
+    if (!t->scheduled) return;
+    t->scheduled->next_free = free_list;
+    free_list = t->scheduled;
+    t->scheduled = NULL;
+}
+
 void schedule_start(struct thread *t) { t->scheduled = scheduled_new(); }
 
 void schedule_add(struct thread *t, void (*entry)(void), uint64_t fs_base) {

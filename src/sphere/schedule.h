@@ -13,6 +13,13 @@ void schedule_switch(struct thread *to);
 /* The same, and the calling R-thread never goes on. */
 void schedule_leave(struct thread *to) __attribute__((noreturn));
 uint64_t schedule_fs_base(void);
+/* Of a suspended R-thread: what it goes on with. */
+void schedule_set_registers(struct thread *t, const uint8_t *extended, uint64_t fs_base);
+
+/* Recording: keeps what is in the calling kernel thread's registers, for t: itself, or a thread that is about to be made. */
+void schedule_park(struct thread *t, uint64_t fs_base);
+/* Recording: t has ended. */
+void schedule_forget(struct thread *t);
 /* Of a suspended R-thread. */
 const uint8_t *schedule_extended_of(const struct thread *t, uint64_t *fs_base);
 

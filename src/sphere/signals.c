@@ -376,6 +376,16 @@ static bool is_own_fault(struct thread *t, const struct pending_signal *s) {
     return (t->fault_err & PF_WRITE) && code_watch_write_fault(t->fault_cr2, t->tb->pc);
 }
 
+/* Not after a trap: those come behind their instruction. */
+static bool is_tried_again(struct thread *t, const struct pending_signal *s) {
+    const uint64_t recurring = SIG_BIT(SIGILL_) | SIG_BIT(SIGBUS_) | SIG_BIT(SIGFPE_) | SIG_BIT(SIGSEGV_);
+    int signo = s->info.signo;
+    if (!the_mode->fault || !s->is_fault || !(recurring & SIG_BIT(signo)) || t->tb->trap_flag || t->tb->stepped)
+        return false;
+    bool kills = (t->sigmask & SIG_BIT(signo)) || t->process->action[signo].handler <= 1;
+    return the_mode->fault(t, s, kills);
+}
+
 /* Whether something waits that is not held by the program's mask. */
 static bool has_deferred(const struct thread *t) {
     for (int i = 0; i < t->n_pending; i++) {
@@ -402,7 +412,7 @@ static void deliver_pending(struct thread *t, bool faults, uint8_t flags) {
     t->n_pending = 0;
     for (int i = 0; i < n; i++) {
         struct pending_signal *s = &todo[i];
-        if (is_own_fault(t, s)) continue;
+        if (is_own_fault(t, s) || is_tried_again(t, s)) continue;
         /* sent by somebody, of a kind that the kernel does not block for us, and the program does: later */
         bool held = !s->is_fault && is_sync(s->info.signo) && (t->sigmask & SIG_BIT(s->info.signo)) && !t->restore_mask;
         if (held || (faults && !s->is_fault)) {
@@ -444,6 +454,14 @@ void signals_deliver_deferred(struct thread *t, uint8_t flags) {
 }
 
 bool signals_is_waiting(const struct thread *t) { return has_deferred(t); }
+
+bool signals_will_kill(const struct thread *t) {
+    for (int i = 0; i < t->n_pending; i++) {
+        int signo = t->pending[i].info.signo;
+        if (!t->process->action[signo].handler && default_kills(signo)) return true;
+    }
+    return false;
+}
 
 void signals_raise_fault(struct tblock *tb, int signo, int code, gaddr addr) {
     struct siginfo_raw info = {.signo = signo, .code = code};

@@ -23,6 +23,8 @@ void signals_deliver_deferred(struct thread *t, uint8_t flags);
 /* The mask of a wait that is over, if no handler was called. */
 void signals_end_wait(struct thread *t);
 bool signals_is_waiting(const struct thread *t);
+/* Whether one of those will end the process. */
+bool signals_will_kill(const struct thread *t);
 /* Queues a signal that the program cannot put off, as a system call does that is refused. */
 void signals_raise_fault(struct tblock *tb, int signo, int code, gaddr addr);
 

@@ -35,6 +35,7 @@
 #include "sphere/outputs.h"
 #include "sphere/record.h"
 #include "sphere/replay.h"
+#include "sphere/restore.h"
 #include "sphere/runtime.h"
 #include "sphere/signals.h"
 #include "sphere/special_insn.h"
@@ -105,7 +106,8 @@ struct orders {
     const char *limits;
     char **filters; /* up to argv[-1], which is "--" */
     const struct policy *policy;
-    int channel_fd, socket_fd, work_fd;
+    int channel_fd, socket_fd, work_fd, image_fd;
+    uint32_t work_slot;
     struct stream stream;
     uint64_t parent;
     uint32_t old_ring;
@@ -161,6 +163,8 @@ static void read_option(struct orders *o, const char *key) {
     if (str_starts(key, "count=") && *value == '1') o->policy = &policy_order_count;
     if (str_starts(key, "verify=")) the_runtime.verify = *value == '1';
     if (str_starts(key, "workfd=")) o->work_fd = (int)number(value, 10);
+    if (str_starts(key, "slot=")) o->work_slot = (uint32_t)number(value, 10);
+    if (str_starts(key, "imagefd=")) o->image_fd = (int)number(value, 10);
     if (str_starts(key, "chanfd=")) o->channel_fd = (int)number(value, 10);
     if (str_starts(key, "sockfd=")) o->socket_fd = (int)number(value, 10);
     if (str_starts(key, "stream=")) o->stream.number = number(value, 10);
@@ -186,7 +190,7 @@ static void read_option(struct orders *o, const char *key) {
 /* What concerns one execve alone is not handed on. */
 static bool is_for_once(const char *key) {
     static const char *const keys[] = {"execfd=", "rtfd=",   "mask=",   "mdwe=", "crowded=", "limits=", "chanfd=",
-                                       "sockfd=", "workfd=", "stream=", "ring=", "oldring=", "parent=", "outs="};
+                                       "sockfd=", "workfd=", "slot=", "imagefd=", "stream=", "ring=", "oldring=", "parent=", "outs="};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if (str_starts(key, keys[i])) return true;
     return false;
@@ -216,6 +220,7 @@ static bool read_orders(struct orders *o, uint64_t *sp) {
                          .channel_fd = -1,
                          .socket_fd = -1,
                          .work_fd = -1,
+                         .image_fd = -1,
                          .policy = &policy_none,
                          .parent = UINT64_MAX,
                          .old_ring = CHANNEL_RINGS,
@@ -443,11 +448,12 @@ static void start_here(void *sp) {
     if (the_mode->insn) special_recorded = the_mode->insn;
     if (the_mode != &mode_run) channel_attach(rt_fd + 1);
     if (o.work_fd >= 0) {
-        debug_start(o.work_fd);
+        debug_start(o.work_fd, o.work_slot);
         engine_host.debug = debug_enter;
         engine_host.has_break = watch_has_break;
         engine_host.kept_loaded = watch_code_loaded;
     }
+    if (the_mode == &mode_replay && o.image_fd >= 0) restore_start(t, o.stream.number, o.image_fd);
     if (the_mode == &mode_replay) replay_start(t, o.stream.number);
     if (the_mode == &mode_record) {
         memcpy(p->out_fds, o.outs, sizeof p->out_fds);

@@ -62,7 +62,14 @@ struct guest_fault {
     uint64_t trapno, err;
 };
 
-/* What the debugger's agent knows of an R-thread (debug.c). */
+/* Recording: what an R-thread waits for that does not have the turn. */
+enum awaits {
+    AWAITS_TURN, /* goes on where it lost its turn, or begins, with TURN */
+    AWAITS_CALL, /* is in a system call: goes on with what the log says of it */
+    AWAITS_NOTHING, /* has ended */
+};
+
+/* What the debugger's agent knows of an R-thread (debug.c); `op` also while recording, for checkpoints. */
 struct debugged {
     gaddr pc; /* where it was seen last */
     uint64_t rsp, ticks;
@@ -112,7 +119,9 @@ struct thread {
     gaddr marked_word;            /* recording: the call under way has marked a robust mutex whose owner was killed */
     bool turn_lent;               /* in a call during which the turn may be stolen */
     void (*service)(struct thread *t); /* a thread of the runtime's own: what it does, forever */
-    struct scheduled *scheduled;       /* replay: all of the thread that a kernel thread would have */
+    struct scheduled *scheduled; /* replay: all of the thread that a kernel thread would have. Recording: the same, when it may
+                                    lose the turn */
+    enum awaits awaits;
     struct debugged debugged;
     struct thread *vfork_parent; /* while its parent waits for it */
     struct thread *next;

@@ -1,0 +1,73 @@
+/* Snapshot: what a checkpoint holds beside memory: registers and masks of all R-threads, handlers, mappings, and where the stream
+ * goes on. A struct snapshot; n_threads times a struct snapshot_thread with `extended_size` bytes behind it; n_regions times a
+ * struct snapshot_region. Written by the runtime that records, read by one that restores; the bytes are hostile then.
+ * Normative text: docs/formats.md. */
+#ifndef REPRISE_LOG_SNAPSHOT_H
+#define REPRISE_LOG_SNAPSHOT_H
+
+#include <stdint.h>
+
+#include "log/events.h"
+
+#define SNAPSHOT_MAGIC 0x31305041534e5052ull /* "RPNSAP01" */
+#define SNAPSHOT_SIGNALS 64
+#define SNAPSHOT_EXTENDED_MAX 16384u /* a multiple of 8 */
+#define SNAPSHOT_THREADS_MAX 65536u
+#define SNAPSHOT_REGIONS_MAX 1000000u
+
+struct snapshot_action {
+    uint64_t handler, flags, restorer, mask;
+};
+
+struct snapshot {
+    uint64_t magic;
+    uint64_t event, position; /* where the stream goes on: events and bytes before that */
+    uint32_t n_threads, n_regions;
+    uint32_t thread; /* the R-thread that goes on; it stands in front of an instruction */
+    uint32_t pid;
+    uint64_t brk_start, brk_end;
+    uint64_t xcr0;
+    uint32_t extended_size; /* bytes of vector and x87 registers behind each thread, as xsave lays them out */
+    uint32_t mdwe;
+    uint64_t ended_ticks;                             /* of R-threads that have ended */
+    struct snapshot_action actions[SNAPSHOT_SIGNALS]; /* of signal 1, 2 ... */
+    char comm[16];
+    char exe[512];
+};
+
+#define SNAPSHOT_RUNS 0 /* snapshot_thread.awaits: the one that goes on */
+#define SNAPSHOT_TURN 1 /* its next event is TURN */
+#define SNAPSHOT_CALL 2 /* it has entered a system call, whose events are still to come */
+
+#define SNAPSHOT_RESTORE_MASK 1 /* flags */
+#define SNAPSHOT_TRAP_FLAG 2
+#define SNAPSHOT_STEPPED 4
+#define SNAPSHOT_HAS_OP 8
+#define SNAPSHOT_LEGACY 16 /* the call is one by int $0x80 or the vsyscall page */
+
+struct snapshot_thread {
+    uint32_t number;
+    int32_t tid;
+    uint32_t awaits, flags;
+    uint64_t ticks;
+    uint64_t gpr[16], pc, rflags; /* gpr: rax rcx rdx rbx rsp rbp rsi rdi r8.. */
+    uint64_t fs_base, gs_base;
+    uint32_t gs, reserved;
+    uint64_t sigmask, saved_mask;
+    uint64_t altstack_sp, altstack_size;
+    int32_t altstack_flags;
+    uint32_t legacy_nr;
+    uint64_t shown_err, shown_trapno, shown_cr2;
+    uint64_t clear_tid, robust_head;
+    uint64_t op_event, op_ticks; /* where it last took events */
+    uint64_t legacy_gpr[16], legacy_pc, legacy_next, legacy_pops;
+};
+
+struct snapshot_region {
+    struct ev_map map;
+};
+
+_Static_assert(sizeof(struct snapshot) == 2656, "snapshot");
+_Static_assert(sizeof(struct snapshot_thread) == 440, "snapshot_thread");
+
+#endif

@@ -1,0 +1,112 @@
+#include "replay/stored.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "log/image.h"
+#include "log/snapshot.h"
+
+#define BATCH 256 /* pages written at once */
+
+void stored_open(struct stored *s, const struct recording *r, uint64_t stream) {
+    char why[WHY_MAX];
+    const struct stream_ref *ref = recording_stream(r, stream);
+    *s = (struct stored){.stream_len = ref ? ref->raw_len : 0};
+    if (r->dir) s->store = ckpt_open(r->dir, stream, why);
+}
+
+void stored_close(struct stored *s) {
+    if (s->store) ckpt_close(s->store);
+    s->store = NULL;
+}
+
+size_t stored_count(const struct stored *s) { return s->store ? ckpt_count(s->store) : 0; }
+
+struct position stored_place(const struct stored *s, size_t i) {
+    struct ckpt_info info;
+    if (!ckpt_info(s->store, i, &info)) return (struct position){0, 0, 0};
+    return (struct position){info.place.event, info.place.ticks, 0};
+}
+
+/* Its CHECKPOINT event is there: the recording was not cut off in front of it. */
+static bool is_usable(const struct stored *s, size_t i) {
+    size_t len;
+    const struct snapshot *state = ckpt_state(s->store, i, &len);
+    return state && len >= sizeof *state && state->magic == SNAPSHOT_MAGIC && state->position <= s->stream_len;
+}
+
+size_t stored_before(const struct stored *s, struct position p) {
+    size_t i = s->store ? ckpt_before(s->store, p.event, p.ticks) : STORED_NONE;
+    while (i != STORED_NONE && !is_usable(s, i)) i = i ? i - 1 : STORED_NONE;
+    return i;
+}
+
+/* ---- images ---- */
+
+static bool write_at(int fd, const void *from, size_t n, uint64_t at) {
+    for (size_t done = 0; done < n;) {
+        ssize_t put = pwrite(fd, (const char *)from + done, n - done, (off_t)(at + done));
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) return false;
+        done += (size_t)put;
+    }
+    return true;
+}
+
+struct image {
+    int fd;
+    uint64_t pages; /* where they begin */
+    struct image_page *table;
+    size_t n, room;
+    uint8_t batch[BATCH][IMAGE_PAGE];
+};
+
+static bool flush(struct image *m) {
+    size_t k = m->n % BATCH ? m->n % BATCH : m->n ? BATCH : 0;
+    return !k || write_at(m->fd, m->batch, k * IMAGE_PAGE, m->pages + (m->n - k) * IMAGE_PAGE);
+}
+
+static bool add_page(struct image *m, const struct ckpt_restored *page) {
+    if (m->n && m->n % BATCH == 0 && !flush(m)) return false;
+    if (m->n == m->room) {
+        size_t room = m->room ? 2 * m->room : 4096;
+        struct image_page *more = realloc(m->table, room * sizeof *more);
+        if (!more) return false;
+        m->table = more;
+        m->room = room;
+    }
+    memcpy(m->batch[m->n % BATCH], page->bytes, IMAGE_PAGE);
+    m->table[m->n++] = (struct image_page){page->address, page->blocks};
+    return true;
+}
+
+static bool fill(struct image *m, const struct stored *s, size_t i) {
+    static struct ckpt_restored page;
+    struct ckpt_cursor c;
+    size_t len;
+    const void *state = ckpt_state(s->store, i, &len);
+    if (!state) return false;
+    m->pages = image_pages(len);
+    for (ckpt_pages(s->store, i, &c); ckpt_next(&c, &page);)
+        if (!add_page(m, &page)) return false;
+    struct image_head head = {IMAGE_MAGIC, len, m->n};
+    return !c.why[0] && flush(m) && write_at(m->fd, &head, sizeof head, 0) &&
+           write_at(m->fd, state, len, sizeof head) &&
+           write_at(m->fd, m->table, m->n * sizeof *m->table, image_table(len, m->n));
+}
+
+int stored_image(const struct stored *s, size_t i) {
+    struct image *m = calloc(1, sizeof *m);
+    if (!m) return -1;
+    int fd = m->fd = memfd_create("reprise-image", MFD_CLOEXEC);
+    if (fd >= 0 && !fill(m, s, i)) {
+        close(fd);
+        fd = -1;
+    }
+    free(m->table);
+    free(m);
+    return fd;
+}

@@ -1,0 +1,144 @@
+#include "sphere/checkpoint.h"
+
+#include <linux/mman.h>
+#include <linux/time_types.h>
+
+#include "ckpt/rt/save.h"
+#include "inproc/arena.h"
+#include "inproc/sys.h"
+#include "sphere/aspace.h"
+#include "sphere/channel.h"
+#include "sphere/event_log.h"
+#include "sphere/file_changes.h"
+#include "sphere/schedule.h"
+#include "sphere/shared.h"
+#include "sphere/sigframe.h"
+#include "sphere/snapshot.h"
+#include "sphere/sys/special.h"
+#include "sphere/vdso.h"
+
+#pragma weak save_start /* a runtime without src/ckpt/rt takes none */
+#pragma weak save_is_due
+#pragma weak save_checkpoint
+#pragma weak save_interval_ms
+
+#define LOOK_CALLS 16         /* from one look at the clock to the next */
+#define LOOK_TICKS 20000000ul /* some 30 ms */
+#define END_LEAST_NS 500000000ull
+#define CLOCK_MONOTONIC_ 1
+#define CLOCK_REALTIME_ 0
+
+bool checkpoint_is_on;
+
+static uint64_t number;       /* of the next one */
+static uint64_t last_ns;      /* when the last one was taken, or the stream began */
+static uint64_t behind_event; /* the last one was the last event so far, if this is how many there are */
+static uint64_t ended_ticks;
+
+static uint64_t clock_ns(int clock) {
+    int64_t t[2];
+    if (!vdso_clock_gettime || vdso_clock_gettime(clock, t) != 0) SYS(clock_gettime, clock, t);
+    return (uint64_t)t[0] * 1000000000ull + (uint64_t)t[1];
+}
+
+void checkpoint_start(void) {
+    number = 0;
+    behind_event = UINT64_MAX;
+    ended_ticks = 0;
+    if (!save_start) return;
+    save_start(fd_own() + 1, the_stream.ring, the_stream.number);
+    checkpoint_is_on = save_interval_ms && sigframe_extended_size() <= SNAPSHOT_EXTENDED_MAX - 8;
+    if (checkpoint_is_on) last_ns = clock_ns(CLOCK_MONOTONIC_);
+}
+
+/* ---- what others must see ---- */
+
+void checkpoint_park(struct thread *t) {
+    if (checkpoint_is_on) schedule_park(t, schedule_fs_base());
+}
+
+void checkpoint_park_new(struct thread *child, uint64_t fs_base) {
+    if (checkpoint_is_on) schedule_park(child, fs_base);
+}
+
+void checkpoint_forget(struct thread *t) {
+    ended_ticks += ticks_total(t->tb);
+    t->awaits = AWAITS_NOTHING;
+    schedule_forget(t);
+}
+
+void checkpoint_op(struct thread *t) {
+    t->debugged.op_event = stream_written();
+    t->debugged.op_ticks = ticks_total(t->tb);
+    t->debugged.has_op = true;
+}
+
+/* ---- taking ---- */
+
+static bool is_readable_by_others(const struct thread *t, const struct thread *self) {
+    if (!t->in_use || t->service || t->awaits == AWAITS_NOTHING) return true;
+    return t->process == self->process && !t->vforked && !t->seccomp.mode && (t == self || t->scheduled);
+}
+
+static bool has_shared_memory(void) {
+    struct mapping m;
+    for (size_t i = 0; aspace_nth(i, &m); i++) {
+        if (m.runtime || (m.flags & MAP_TYPE) == MAP_PRIVATE) continue;
+        if ((m.prot & PROT_WRITE) || !m.file.ino) return true;
+    }
+    return false;
+}
+
+static bool is_possible(const struct thread *self) {
+    if (shared_active || file_changes_any() || __atomic_load_n(&the_channel->stopped, __ATOMIC_ACQUIRE)) return false;
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (!is_readable_by_others(t, self)) return false;
+    return !has_shared_memory();
+}
+
+static void mark(struct thread *t, uint8_t flags, uint32_t why) {
+    struct event *e = event_new(t, EV_CHECKPOINT, 0, sizeof(struct ev_checkpoint));
+    struct ev_checkpoint *v = (struct ev_checkpoint *)(e + 1);
+    e->flags = flags;
+    *v = (struct ev_checkpoint){.number = number++, .why = why};
+    v->threads = snapshot_threads(t, &v->n_threads);
+    stream_commit();
+    behind_event = stream_written();
+}
+
+static bool take(struct thread *t, uint8_t flags, uint32_t why, bool wait) {
+    if (!is_possible(t)) return false;
+    if (!flags) snapshot_clear_host_words(t);
+    if (!(flags & EVF_AFTER)) checkpoint_op(t);
+    uint64_t event = stream_written() + 1;
+    uint64_t position = stream_position() + sizeof(struct event) + sizeof(struct ev_checkpoint);
+    size_t size = snapshot_size();
+    void *state = arena_try_pages(size);
+    if (!state) return false;
+    snapshot_write(t, event, position, ended_ticks, state);
+    struct ckpt_place place = {.event = event,
+                               .ticks = ticks_total(t->tb),
+                               .time_ns = clock_ns(CLOCK_REALTIME_),
+                               .thread = t->number,
+                               .why = why};
+    bool taken = save_checkpoint(&place, state, size, wait);
+    arena_free_pages(state, size);
+    last_ns = clock_ns(CLOCK_MONOTONIC_);
+    if (taken) mark(t, flags, why);
+    return taken;
+}
+
+bool checkpoint_consider(struct thread *t, uint8_t flags) {
+    static uint32_t calls;
+    if (likely(!checkpoint_is_on)) return false;
+    if ((flags & EVF_AFTER) && ++calls % LOOK_CALLS) return false;
+    return save_is_due(clock_ns(CLOCK_MONOTONIC_)) && take(t, flags, CHECKPOINT_TIMER, false);
+}
+
+bool checkpoint_at_end(struct thread *t, uint8_t flags, uint32_t why) {
+    if (!checkpoint_is_on || behind_event == stream_written()) return false;
+    uint64_t least = MIN(save_interval_ms * 500000ull, END_LEAST_NS);
+    return clock_ns(CLOCK_MONOTONIC_) - last_ns >= least && take(t, flags, why, true);
+}
+
+uint64_t checkpoint_budget(uint64_t n) { return checkpoint_is_on ? MIN(n, LOOK_TICKS) : n; }

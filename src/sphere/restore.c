@@ -1,0 +1,215 @@
+#include "sphere/restore.h"
+
+#include <linux/mman.h>
+#include <linux/prctl.h>
+
+#include "inproc/arena.h"
+#include "inproc/fmt.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+#include "log/image.h"
+#include "log/snapshot.h"
+#include "sphere/aspace.h"
+#include "sphere/channel.h"
+#include "sphere/debug.h"
+#include "sphere/replay.h"
+#include "sphere/runtime.h"
+#include "sphere/schedule.h"
+#include "sphere/sigframe.h"
+#include "sphere/sys/special.h"
+
+#define ARCH_SET_FS 0x1002
+#define BATCH 256 /* pages whose entries are read at once */
+
+static void damaged(const char *what) __attribute__((noreturn));
+static void damaged(const char *what) { die("a checkpoint of the recording is damaged: %s", what); }
+
+static void read_at(int fd, void *to, uint64_t n, uint64_t at) {
+    for (uint64_t done = 0; done < n;) {
+        long got = SYS(pread64, fd, (uint8_t *)to + done, n - done, at + done);
+        if (got <= 0) damaged("it is too short");
+        done += (uint64_t)got;
+    }
+}
+
+/* ---- memory ---- */
+
+/* Reads n pages of the image to where they belong, which the program itself may not be able to write. */
+static void fill_run(int fd, uint64_t from, gaddr to, uint64_t n) {
+    uint64_t len = n * PAGE_SIZE;
+    for (gaddr at = to; at < to + len;) {
+        struct mapping m;
+        if (!aspace_find(at, &m) || m.runtime) damaged("memory that is not mapped");
+        uint64_t piece = MIN(m.end, to + len) - at;
+        bool opened = !(m.prot & PROT_WRITE);
+        if (opened) SYS(mprotect, at, piece, PROT_READ | PROT_WRITE);
+        read_at(fd, (void *)at, piece, from + (at - to));
+        if (opened) SYS(mprotect, at, piece, aspace_host_prot((int)m.prot));
+        at += piece;
+    }
+}
+
+/* Only some blocks of the page are in the image. */
+static void fill_blocks(int fd, uint64_t from, const struct image_page *p) {
+    static uint8_t bytes[PAGE_SIZE];
+    struct mapping m;
+    if (!aspace_find(p->address, &m) || m.runtime) damaged("memory that is not mapped");
+    read_at(fd, bytes, PAGE_SIZE, from);
+    bool opened = !(m.prot & PROT_WRITE);
+    if (opened) SYS(mprotect, p->address, PAGE_SIZE, PROT_READ | PROT_WRITE);
+    for (uint64_t i = 0; i < PAGE_SIZE / IMAGE_BLOCK; i++)
+        if (p->blocks >> i & 1) memcpy((uint8_t *)p->address + i * IMAGE_BLOCK, bytes + i * IMAGE_BLOCK, IMAGE_BLOCK);
+    if (opened) SYS(mprotect, p->address, PAGE_SIZE, aspace_host_prot((int)m.prot));
+}
+
+static void fill_batch(int fd, uint64_t from, const struct image_page *p, uint64_t n) {
+    for (uint64_t i = 0, run; i < n; i += run) {
+        run = 1;
+        if (p[i].address % PAGE_SIZE) damaged("a page at an odd address");
+        if (~p[i].blocks) {
+            fill_blocks(fd, from + i * PAGE_SIZE, &p[i]);
+            continue;
+        }
+        while (i + run < n && !~p[i + run].blocks && p[i + run].address == p[i].address + run * PAGE_SIZE) run++;
+        fill_run(fd, from + i * PAGE_SIZE, p[i].address, run);
+    }
+}
+
+static void fill_memory(int fd, const struct image_head *h) {
+    struct image_page batch[BATCH];
+    uint64_t pages = image_pages(h->snapshot_len), table = image_table(h->snapshot_len, h->n_pages);
+    for (uint64_t i = 0; i < h->n_pages; i += BATCH) {
+        uint64_t n = MIN(h->n_pages - i, (uint64_t)BATCH);
+        read_at(fd, batch, n * sizeof *batch, table + i * sizeof *batch);
+        fill_batch(fd, pages + i * PAGE_SIZE, batch, n);
+    }
+}
+
+/* ---- R-threads ---- */
+
+static void set_thread(struct thread *t, const struct snapshot_thread *s) {
+    struct tblock *tb = t->tb;
+    memcpy(tb->gpr, s->gpr, sizeof tb->gpr);
+    tb->pc = s->pc;
+    tb->rflags = s->rflags;
+    tb->guest_gs = s->gs_base;
+    tb->guest_gs_selector = (uint16_t)s->gs;
+    tb->trap_flag = s->flags & SNAPSHOT_TRAP_FLAG;
+    tb->stepped = s->flags & SNAPSHOT_STEPPED;
+    tb->tick_limit = tb->ticks + (int64_t)s->ticks;
+    t->number = s->number;
+    t->tid = s->tid;
+    t->sigmask = s->sigmask;
+    t->saved_mask = s->saved_mask;
+    t->restore_mask = s->flags & SNAPSHOT_RESTORE_MASK;
+    t->altstack = (struct altstack){s->altstack_sp, s->altstack_flags, 0, s->altstack_size};
+    t->shown_err = s->shown_err;
+    t->shown_trapno = s->shown_trapno;
+    t->shown_cr2 = s->shown_cr2;
+    t->clear_tid = s->clear_tid;
+    t->robust_head = s->robust_head;
+    t->legacy = (struct legacy_call){.under_way = s->flags & SNAPSHOT_LEGACY,
+                                     .nr = s->legacy_nr,
+                                     .pc = s->legacy_pc,
+                                     .next = s->legacy_next,
+                                     .pops = s->legacy_pops};
+    memcpy(t->legacy.gpr, s->legacy_gpr, sizeof t->legacy.gpr);
+    t->debugged = (struct debugged){.op_event = s->op_event,
+                                    .op_ticks = s->op_ticks,
+                                    .has_op = s->flags & SNAPSHOT_HAS_OP,
+                                    .in_call = s->awaits == SNAPSHOT_CALL,
+                                    .counted = s->ticks};
+}
+
+static void make_thread(struct process *p, const struct snapshot_thread *s) {
+    struct thread *t = thread_new(p);
+    if (!t) die("no memory for another R-thread");
+    set_thread(t, s);
+    t->tgid = p->pid;
+    schedule_add(t, s->awaits == SNAPSHOT_TURN ? replay_enter_turn : replay_enter_call, s->fs_base);
+    schedule_set_registers(t, (const uint8_t *)(s + 1), s->fs_base);
+}
+
+static void become_thread(struct thread *t, const struct snapshot_thread *s) {
+    static uint8_t extended[SNAPSHOT_EXTENDED_MAX] __attribute__((aligned(64)));
+    set_thread(t, s);
+    SYS(arch_prctl, ARCH_SET_FS, s->fs_base);
+    memcpy(extended, s + 1, sigframe_extended_size());
+    sigframe_load_extended(extended);
+}
+
+/* The registers of t itself are set last: nothing of ours is to disturb them. */
+static void restore_threads(struct thread *t, const struct snapshot *s) {
+    const struct snapshot_thread *self = NULL;
+    const uint8_t *at = (const uint8_t *)(s + 1);
+    uint64_t ticks = s->ended_ticks;
+    for (uint32_t i = 0; i < s->n_threads; i++) {
+        const struct snapshot_thread *v = (const struct snapshot_thread *)at;
+        ticks += v->ticks;
+        if (v->number == s->thread)
+            self = v;
+        else
+            make_thread(t->process, v);
+        at += sizeof *v + s->extended_size;
+    }
+    if (!self) damaged("nobody runs");
+    debug_begin_at(t, ticks);
+    become_thread(t, self);
+}
+
+/* ---- the whole ---- */
+
+static void check(const struct snapshot *s, uint64_t len) {
+    if (len < sizeof *s || s->magic != SNAPSHOT_MAGIC) damaged("it is of another version");
+    if (s->n_threads > SNAPSHOT_THREADS_MAX || s->n_regions > SNAPSHOT_REGIONS_MAX ||
+        s->extended_size > SNAPSHOT_EXTENDED_MAX)
+        damaged("impossible numbers");
+    uint64_t need = sizeof *s + s->n_threads * (sizeof(struct snapshot_thread) + s->extended_size) +
+                    s->n_regions * sizeof(struct snapshot_region);
+    if (need != len) damaged("its length");
+    if (s->xcr0 != sigframe_extended_mask() || s->extended_size != ((sigframe_extended_size() + 7) & ~7ul))
+        die("checkpoints of the recording are those of another processor");
+}
+
+static void restore_process(struct process *p, const struct snapshot *s) {
+    for (int i = 0; i < SNAPSHOT_SIGNALS; i++) {
+        const struct snapshot_action *a = &s->actions[i];
+        p->action[i + 1] = (struct ksigaction){a->handler, a->flags, a->restorer, a->mask};
+    }
+    p->pid = (int)s->pid;
+    the_runtime.mdwe = s->mdwe;
+    char comm[sizeof s->comm];
+    memcpy(comm, s->comm, sizeof comm);
+    comm[sizeof comm - 1] = '\0';
+    SYS(prctl, PR_SET_NAME, comm, 0, 0, 0);
+    char exe[sizeof s->exe];
+    memcpy(exe, s->exe, sizeof exe);
+    exe[sizeof exe - 1] = '\0';
+    fmt_into(the_runtime.exe_path, sizeof the_runtime.exe_path, "%s", exe);
+}
+
+static void restore_mappings(struct thread *t, const struct snapshot *s) {
+    const uint8_t *threads = (const uint8_t *)(s + 1);
+    const struct snapshot_region *r =
+        (const void *)(threads + s->n_threads * (sizeof(struct snapshot_thread) + s->extended_size));
+    for (uint32_t i = 0; i < s->n_regions; i++) replay_restore_map(t, &r[i].map);
+    aspace_put_brk(s->brk_start, s->brk_end);
+}
+
+void restore_start(struct thread *t, uint64_t stream, int image) {
+    struct image_head head;
+    read_at(image, &head, sizeof head, 0);
+    if (head.magic != IMAGE_MAGIC || head.snapshot_len > 1ull << 32 || head.n_pages > 1ull << 36) damaged("its head");
+    struct snapshot *s = arena_pages(head.snapshot_len);
+    read_at(image, s, head.snapshot_len, sizeof head);
+    check(s, head.snapshot_len);
+    if (!stream_attach_reader_at(fd_own() + 1, stream, s->position, s->event)) damaged("its place in the log");
+    schedule_start(t);
+    restore_process(t->process, s);
+    restore_mappings(t, s);
+    fill_memory(image, &head);
+    SYS(close, image);
+    t->tgid = t->process->pid;
+    restore_threads(t, s);
+    replay_go_on(t);
+}
