@@ -89,8 +89,10 @@ struct worker_run {
     uint32_t single;  /* instruction by instruction all the way */
     uint32_t fresh;   /* a breakpoint where it stands now counts */
     uint32_t collect; /* does not stop for breakpoints and watchpoints, remembers the last */
+    uint32_t steady;  /* not to be interrupted: what it looks for is needed, and near */
     uint32_t thread;
-    uint64_t signals; /* stops for these: bit N - 1 for signal N */
+    uint32_t reserved;
+    uint64_t signals;             /* stops for these: bit N - 1 for signal N */
     uint64_t event, ticks, steps; /* aim */
     uint64_t stop_at;             /* stops at the hit of this number only */
     uint64_t pause_us;            /* 0: never pauses */
@@ -114,6 +116,7 @@ struct worker_thread {
     uint32_t is_current;
     uint32_t has_op, reserved;
     uint64_t op_event, op_ticks; /* where it last took events */
+    char name[16];               /* "": the program's */
     uint64_t call, args[6];
 };
 

@@ -6,11 +6,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cli/event_text.h"
 #include "log/place.h"
 #include "replay/timeline_parts.h"
 
 #define GUEST_CS 0x33
 #define GUEST_SS 0x2b
+#define RSP 4 /* in worker_registers.gpr */
 
 static const uint8_t order[16] = {0, 3, 1, 2, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15}; /* gdb's, in ours */
 
@@ -80,6 +82,12 @@ static bool is_as_recorded(struct timeline *t, const struct registers *in) {
     return in->rip == s->pc;
 }
 
+bool inspect_is_where_recorded(struct timeline *t) {
+    const struct worker_stop *s = &t->now->stop;
+    const struct worker_registers *r = fetch(t, t->diversion, s->place.thread);
+    return r && r->pc == s->pc && r->gpr[RSP] == s->gpr[RSP];
+}
+
 bool inspect_set_registers(struct target *target, int tid, const struct registers *in) {
     struct timeline *t = timeline_of(target);
     uint32_t number;
@@ -138,10 +146,13 @@ size_t inspect_threads(struct target *target, struct thread_facts *out, size_t c
         if (!list[i].tid) continue; /* its number is not known yet */
         struct thread_facts *f = &out[k++];
         f->tid = list[i].tid;
-        snprintf(f->name, sizeof f->name, "%.15s", slash ? slash + 1 : t->exe);
-        if (list[i].in_call)
-            snprintf(f->state, sizeof f->state, "in system call %lu(%lx, %lx, %lx)", list[i].call, list[i].args[0],
-                     list[i].args[1], list[i].args[2]);
+        snprintf(f->name, sizeof f->name, "%.15s", list[i].name[0] ? list[i].name : slash ? slash + 1 : t->exe);
+        const char *call = syscall_name((unsigned)list[i].call);
+        if (list[i].in_call && call)
+            snprintf(f->state, sizeof f->state, "in %s(%#lx, %#lx, %#lx)", call, list[i].args[0], list[i].args[1],
+                     list[i].args[2]);
+        else if (list[i].in_call)
+            snprintf(f->state, sizeof f->state, "in system call %lu", list[i].call);
         else
             snprintf(f->state, sizeof f->state, "%s", list[i].is_current ? "running" : "waiting for its turn");
     }

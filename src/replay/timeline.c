@@ -140,6 +140,13 @@ static struct worker_run run_to(struct position p) {
     return (struct worker_run){.aim = AIM_PLACE, .event = p.event, .ticks = p.ticks, .steps = p.steps};
 }
 
+/* The same, as a part of something that is only done when all of it is. */
+static struct worker_run steady_run_to(struct position p) {
+    struct worker_run run = run_to(p);
+    run.steady = 1;
+    return run;
+}
+
 /* Runs, leaving checkpoints on the way. False: the worker is gone. */
 static bool run_leaving_checkpoints(struct timeline *t, struct worker *w, struct worker_run run) {
     for (;;) {
@@ -176,16 +183,17 @@ static struct worker *reach(struct timeline *t, struct position p, bool may_move
     for (size_t i = 0; good && near && i < sizeof events / sizeof *events; i++) {
         struct position way = {p.event > events[i] ? p.event - events[i] : 0, 0, 0};
         if (!way.event || !is_before(w, way)) continue;
-        good = run_leaving_checkpoints(t, w, run_to(way));
+        good = run_leaving_checkpoints(t, w, steady_run_to(way));
         if (good && is_before(w, p)) checkpoint_add(t, w);
     }
     for (size_t i = 0; good && near && i < sizeof ticks / sizeof *ticks; i++) {
         struct position way = {p.event, p.ticks > ticks[i] ? p.ticks - ticks[i] : 0, 0};
         if (!is_before(w, way)) continue;
-        good = run_leaving_checkpoints(t, w, run_to(way));
+        good = run_leaving_checkpoints(t, w, steady_run_to(way));
         if (good && is_before(w, p)) checkpoint_add(t, w);
     }
-    if (good && !is_at(w, p) && is_before(w, p)) good = run_leaving_checkpoints(t, w, run_to(p));
+    if (good && !is_at(w, p) && is_before(w, p))
+        good = run_leaving_checkpoints(t, w, near ? steady_run_to(p) : run_to(p));
     if (good) return w;
     if (w != t->now) session_kill(&t->session, w);
     return NULL;
@@ -198,7 +206,7 @@ static bool resolve(struct timeline *t) {
     struct worker *w = reach(t, (struct position){before.place.event, before.place.ticks, 0}, false, true);
     if (!w) return false;
     checkpoint_add(t, w);
-    struct worker_run run = {.aim = AIM_PLACE, .single = 1, .match = 1, .match_pc = before.pc};
+    struct worker_run run = {.aim = AIM_PLACE, .single = 1, .steady = 1, .match = 1, .match_pc = before.pc};
     run.event = before.place.event;
     run.ticks = before.place.ticks;
     run.steps = UINT64_MAX;
@@ -211,7 +219,7 @@ static bool resolve(struct timeline *t) {
         return false;
     }
     if (before.reason == WORKER_SIGNAL) { /* in front of the signal, not of the instruction that is interrupted by it */
-        struct worker_run on = {.signals = ~0ull, .step = 1, .thread = before.place.thread};
+        struct worker_run on = {.signals = ~0ull, .step = 1, .steady = 1, .thread = before.place.thread};
         if (!session_run(&t->session, w, &on) || w->stop.reason != WORKER_SIGNAL) {
             session_kill(&t->session, w);
             return false;
@@ -243,6 +251,18 @@ static struct stop seek(struct target *target, struct position to) {
 
 static struct stop seek_begin(struct target *target) { return seek(target, timeline_of(target)->begin); }
 
+/* A process that dies of a signal has its end in front of that, where gdb shows what kills it. */
+static void before_fatal_signal(struct timeline *t) {
+    const struct worker_stop s = t->now->stop;
+    if (s.reason != WORKER_EXITED || !WIFSIGNALED(s.status) || !s.has_op) return;
+    struct worker *w = reach(t, (struct position){s.op_event, s.op_ticks, 0}, false, true);
+    struct worker_run run = {.signals = 1ull << (WTERMSIG(s.status) - 1), .steady = 1};
+    if (w && session_run(&t->session, w, &run) && w->stop.reason == WORKER_SIGNAL && w->stop.place.event == s.op_event)
+        become(t, w);
+    else
+        session_kill(&t->session, w);
+}
+
 static struct stop seek_end(struct target *target) {
     struct timeline *t = timeline_of(target);
     timeline_return(t);
@@ -254,6 +274,7 @@ static struct stop seek_end(struct target *target) {
         if (!run_leaving_checkpoints(t, w, (struct worker_run){0})) return stop_of(w);
         become(t, w);
     }
+    before_fatal_signal(t);
     forget_interrupt(t);
     return stop_of(t->now);
 }
@@ -267,12 +288,12 @@ static struct stop go_before(struct timeline *t, struct position from, struct po
     if (!w) return failure("the replay broke on its way back");
     checkpoint_add(t, w);
     struct worker *ahead = session_fork(&t->session, w);
-    struct worker_run run = run_to(to);
+    struct worker_run run = steady_run_to(to);
     run.single = 1;
     bool good = ahead && session_run(&t->session, ahead, &run) && ahead->stop.before.is_exact;
     struct position before = good ? position_of(&ahead->stop.before) : from;
     session_kill(&t->session, ahead);
-    run = run_to(before);
+    run = steady_run_to(before);
     if (good && !is_at(w, before)) good = session_run(&t->session, w, &run);
     if (!good) {
         session_kill(&t->session, w);
@@ -311,7 +332,7 @@ static struct stop stop_at_hit(struct timeline *t, struct worker *from, const st
     struct worker *w = session_fork(&t->session, from);
     if (!w) return failure("cannot copy the process");
     arm(t, w, true);
-    struct worker_run run = {.fresh = 1, .stop_at = hit->number, .signals = t->signals};
+    struct worker_run run = {.fresh = 1, .steady = 1, .stop_at = hit->number, .signals = t->signals};
     if (!session_run(&t->session, w, &run)) {
         session_kill(&t->session, w);
         return failure("the replay broke on its way back");
@@ -372,7 +393,7 @@ static struct stop arrive_at_fault(struct timeline *t, struct position at) {
     struct worker *w = session_fork(&t->session, t->checkpoints[checkpoint_before(t, at)]);
     if (!w) return failure("cannot copy the process");
     arm(t, w, false);
-    struct worker_run run = run_to(at);
+    struct worker_run run = steady_run_to(at);
     if (!is_at(w, at) && !session_run(&t->session, w, &run)) {
         session_kill(&t->session, w);
         return failure("the replay broke on its way back");
@@ -405,7 +426,9 @@ static struct stop reverse_continue(struct timeline *t) {
 
 /* ---- forwards ---- */
 
+/* What was changed is forgotten, unless a function is being called, or the program sent elsewhere. */
 static struct stop forward(struct timeline *t, bool step, uint32_t thread) {
+    if (t->diversion && inspect_is_where_recorded(t)) timeline_return(t);
     struct worker *w = stands(t);
     if (worker_is_over(w)) return stop_of(w);
     struct worker_run run = {.signals = t->signals, .step = step, .thread = thread};

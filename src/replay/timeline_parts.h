@@ -63,6 +63,8 @@ void checkpoints_thin(struct timeline *, uint64_t work);
 /* inspect.c */
 /* False: there is no such thread at the present place. */
 bool inspect_thread(struct timeline *, int tid, struct worker_thread *out);
+/* Whether the copy that was changed stands where the recording does: no function is being called in it. */
+bool inspect_is_where_recorded(struct timeline *);
 /* Members of target_ops: */
 bool inspect_registers(struct target *, int tid, struct registers *out);
 bool inspect_set_registers(struct target *, int tid, const struct registers *in);

@@ -93,6 +93,7 @@ static bool do_status(struct gdb *g, const char *args, struct out *o) {
         out_format(o, "At the end (%s): the process exits with status %d.\n", text, g->last.status);
         break;
     case STOP_KILLED: out_format(o, "At the end (%s): killed by signal %d.\n", text, g->last.signo); break;
+    case STOP_SIGNAL: out_format(o, "At %s, in front of signal %d.\n", text, g->last.signo); break;
     case STOP_END: out_format(o, "At the end of the recording (%s).\n", text); break;
     case STOP_BEGIN: out_format(o, "At the begin of the recording (%s).\n", text); break;
     case STOP_FAILED:

@@ -301,6 +301,28 @@ static void query_thread_text(struct gdb *g, struct in *in) {
 
 static void query_attached(struct gdb *g, struct in *in) { out_str(&g->reply, "1"); }
 
+/* Libraries have come or gone: all is asked anew. */
+static void query_symbols(struct gdb *g, struct in *in) {
+    g->tls = (struct tls){0};
+    tls_ask(&g->tls, &g->reply);
+}
+
+static void query_symbol(struct gdb *g, struct in *in) { tls_answer(&g->tls, in, &g->reply); }
+
+/* THREAD,OFFSET,LINK-MAP */
+static void query_tls(struct gdb *g, struct in *in) {
+    static struct registers r;
+    int tid;
+    uint64_t offset, link_map, at;
+    bool good = parse_thread_id(g, in, &tid) && in_char(in, ',') && parse_range(in, &offset, &link_map) &&
+                g->target->ops->read_registers(g->target, thread_or_current(g, tid), &r) &&
+                tls_find(&g->tls, g->target, r.fs_base, link_map, offset, &at);
+    if (good)
+        out_format(&g->reply, "%lx", at);
+    else
+        fail(g);
+}
+
 /* ---- qXfer: objects, piece by piece ---- */
 
 static bool object_features(struct gdb *g, const char *annex) {
@@ -500,7 +522,9 @@ static const struct {
     {"qThreadExtraInfo,", query_thread_text, NEEDS_PROCESS},
     {"qAttached", query_attached, 0},
     {"qRcmd,", query_command, NEEDS_PROCESS},
-    {"qSymbol::", packet_ok, EXACT},
+    {"qSymbol::", query_symbols, EXACT},
+    {"qSymbol:", query_symbol, NEEDS_PROCESS},
+    {"qGetTLSAddr:", query_tls, NEEDS_PROCESS},
     {"qTStatus", packet_nothing, 0},
 };
 

@@ -11,6 +11,7 @@
 #include "rsp/position.h"
 #include "rsp/target.h"
 #include "rsp/text.h"
+#include "rsp/tls.h"
 #include "rsp/wire.h"
 
 #define CHECKPOINTS_MAX 1000
@@ -42,7 +43,9 @@ struct gdb {
     struct description description;
     struct breaks breaks;
     struct files files;
+    struct tls tls;
     struct stop last;
+    bool settles;   /* gdb was told first that libraries may have changed: it resumes, and is told the rest */
     enum goal goal; /* where the next resumption leads */
     struct position goal_at;
     struct checkpoint checkpoints[CHECKPOINTS_MAX];

@@ -113,6 +113,11 @@ static struct stop step_thread(struct gdb *g, const struct order *o) {
 
 static void resume(struct gdb *g, const struct order *o) {
     struct stop s;
+    if (g->settles) {
+        g->settles = false;
+        stop_reply(g, g->last, REPORT_PLACE);
+        return;
+    }
     g->interrupted = 0;
     if (g->watch) g->watch(g, true);
     if (g->goal != GOAL_NONE)
@@ -123,7 +128,12 @@ static void resume(struct gdb *g, const struct order *o) {
     enum report report = g->goal != GOAL_NONE ? REPORT_PLACE : REPORT_STOP;
     g->goal = GOAL_NONE;
     g->last = s;
-    stop_reply(g, s, report);
+    if (report == REPORT_PLACE && g->swbreak) { /* gdb; others stop for this, too */
+        g->settles = true;
+        out_str(&g->reply, "T05library:;");
+    } else {
+        stop_reply(g, s, report);
+    }
 }
 
 void resume_simple(struct gdb *g, bool backward, bool step) {
@@ -232,6 +242,7 @@ void stop_reply(struct gdb *g, struct stop s, enum report report) {
         return;
     }
     if (s.thread <= 0) s.thread = g->target->ops->current_thread(g->target);
+    g->general_thread = s.thread; /* gdb takes that for granted */
     if (s.reason == STOP_SIGNAL) signo = gdb_signal(s.signo);
     if (s.reason == STOP_INTERRUPTED) signo = GDB_SIGNAL_INT;
     out_format(o, "T%02x", (unsigned)signo);

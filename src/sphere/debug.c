@@ -22,6 +22,7 @@
 
 #define CHUNK 200000 /* ticks between looks at the clock and at what the timeline wants: about half a millisecond */
 #define SPIN 300
+#define LOOK_EVERY 256 /* instructions */
 #define SIGKILL_ 9
 #define SIGCHLD_ 17
 
@@ -254,6 +255,7 @@ static void stop(struct thread *t, enum worker_reason why) {
 void debug_end(struct thread *t, enum worker_reason why, int status, const char *text) {
     slot->stop.status = status;
     fmt_into(slot->stop.text, sizeof slot->stop.text, "%s", text);
+    before = here;
     for (;;) stop(t, why);
 }
 
@@ -397,7 +399,7 @@ static void direct(struct thread *t) {
     if (!t->tb->debug) base.is_known = base.is_fresh = false;
 }
 
-static bool is_interrupted(void) { return __atomic_load_n(&control->interrupt, __ATOMIC_ACQUIRE); }
+static bool is_interrupted(void) { return !run.steady && __atomic_load_n(&control->interrupt, __ATOMIC_ACQUIRE); }
 
 static void look_around(void) {
     if (is_interrupted()) {
@@ -436,7 +438,29 @@ void debug_tick(struct thread *t) {
     if (is_last || stop_soon) t->debugged.once = true;
 }
 
+void debug_thread_made(struct thread *t, struct thread *child) {
+    memcpy(child->debugged.name, t->debugged.name, sizeof child->debugged.name);
+}
+
+void debug_thread_ended(struct thread *t) {
+    if (!is_begun || !run.step || run.thread != t->number) return;
+    stop_soon = true; /* whoever goes on */
+    soon_why = WORKER_STEPPED;
+}
+
+/* prctl(PR_SET_NAME, name) */
+static void note_name(struct thread *t) {
+    char name[sizeof t->debugged.name];
+    size_t n = sizeof name;
+    if (t->tb->gpr[RAX] != __NR_prctl || t->tb->gpr[RDI] != PR_SET_NAME) return;
+    while (n && !guest_read(name, t->tb->gpr[RSI], n)) n--;
+    memset(name + n, 0, sizeof name - n);
+    name[sizeof name - 1] = 0;
+    memcpy(t->debugged.name, name, sizeof name);
+}
+
 void debug_op(struct thread *t, bool is_call) {
+    if (is_call) note_name(t);
     if (!is_begun) return;
     /* an instruction that was done without coming by: the program has its own trap flag set */
     bool done = !is_call && t->tb->debug_step && has_moved(t, t->debugged.pc, t->debugged.rsp, t->debugged.ticks);
@@ -480,7 +504,9 @@ static enum worker_reason why_stop(struct thread *t, bool moved) {
 }
 
 void debug_enter(struct tblock *tb) {
+    static uint32_t entries;
     struct thread *t = tb->thread;
+    if (++entries % LOOK_EVERY == 0 && !stop_soon) look_around(); /* budgets that begin anew do not end */
     enum worker_reason why = why_stop(t, track(t));
     if (why != WORKER_NONE) {
         stop(t, why);

@@ -27,6 +27,10 @@ bool debug_is_quiet(void);
 
 /* The R-thread is about to take events; the instruction that needs them has not been done. */
 void debug_op(struct thread *t, bool is_call);
+/* An R-thread was made by t. */
+void debug_thread_made(struct thread *t, struct thread *child);
+/* It is no more; others go on. */
+void debug_thread_ended(struct thread *t);
 /* A signal is about to be delivered: at a tick point or the gate, right behind another event, or for a fault. */
 enum signal_place { SIGNAL_ALONE, SIGNAL_BEHIND, SIGNAL_OF_FAULT };
 void debug_signal(struct thread *t, const struct siginfo_raw *info, enum signal_place where);

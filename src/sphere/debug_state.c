@@ -138,6 +138,7 @@ uint64_t state_threads(struct thread *t, struct worker_thread *out, size_t cap) 
                                         .op_event = who->debugged.op_event,
                                         .op_ticks = who->debugged.op_ticks,
                                         .call = who->tb->gpr[RAX]};
+        memcpy(out[n].name, who->debugged.name, sizeof out[n].name);
         gate_args(who->tb, out[n++].args);
     }
     return n;

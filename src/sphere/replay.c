@@ -152,6 +152,7 @@ static const struct event *next_mine(struct thread *t) {
 /* t has ended. */
 static void leave_to_others(struct thread *t) __attribute__((noreturn));
 static void leave_to_others(struct thread *t) {
+    if (unlikely(debug_is_on)) debug_thread_ended(t);
     const struct event *e = next_of_all();
     t->tb->epoch = EPOCH_IDLE;
     counted += t->tb->count_insns;
@@ -690,6 +691,7 @@ static void clone_call(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next
         stream_take();
         if (find_thread(number)) diverged(t, NULL, "number of a new R-thread", number, number);
         child = make_rthread(tb, &r, number);
+        if (unlikely(debug_is_on)) debug_thread_made(t, child);
         e = next_mine(t);
     }
     struct ev_syscall s = take_call(t, e, nr, a);

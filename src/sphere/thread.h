@@ -76,7 +76,8 @@ struct debugged {
     uint64_t counted;            /* ticks that are in the sum already */
     uint64_t op_event, op_ticks; /* where it last took events */
     bool has_op, in_call;
-    bool once; /* one instruction, then as the run says */
+    bool once;     /* one instruction, then as the run says */
+    char name[16]; /* that the program gave it; "": none */
 };
 
 /* A call by int $0x80 or the vsyscall page: while it is made, the registers are those of the same call by `syscall`. */

@@ -40,14 +40,15 @@ def environment():
 class Gdb:
     """`command` starts it; by default `reprise replay ARGS` on a recording."""
 
-    def __init__(self, recording=None, args=(), gdb_args=(), command=None, timeout=100):
+    def __init__(self, recording=None, args=(), gdb_args=(), command=None, timeout=100, is_mi=False):
         self.timeout = timeout
         self.text = ""
         command = command or [REPRISE, "replay", "-q", *args, recording, "--", "-nx", *gdb_args]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                         env=environment())
         self.log = []
-        self.do("set pagination off", "set width 0", "set confirm off", "set style enabled off")
+        if not is_mi:
+            self.do("set pagination off", "set width 0", "set confirm off", "set style enabled off")
 
     def __enter__(self):
         return self
@@ -58,7 +59,7 @@ class Gdb:
         self.process.wait()
 
     def fail(self, why):
-        raise Wrong(why + "\n" + "\n".join(self.log[-12:])[-3000:])
+        raise Wrong(why + "\n" + "\n".join(self.log[-8:]))
 
     def send(self, *commands):
         for c in commands:
@@ -84,7 +85,7 @@ class Gdb:
         """What gdb prints at these commands, without prompts."""
         self.send(*commands, f"echo {MARK}\\n")
         said = self.read_until(MARK + "\n").replace("(reprise) ", "").replace("(gdb) ", "").replace("\n>", "\n").lstrip(">")
-        self.log.append("; ".join(commands) + " -> " + said.strip())
+        self.log.append("; ".join(commands)[:300] + " -> " + said.strip()[:600])
         return said
 
     def value(self, expression):

@@ -2,8 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-volatile unsigned long state = 1;
-volatile int never, once;
+/* Pages of their own. */
+volatile unsigned long state __attribute__((aligned(4096))) = 1;
+volatile int never __attribute__((aligned(4096))), once;
 
 static void mark(void) { once++; }
 

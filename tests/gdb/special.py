@@ -1,10 +1,560 @@
-"""Sessions that are more than there and back."""
+"""Sessions that are more than there and back. Each gets the recordings and fails by Wrong."""
 
-from driver import Gdb, Wrong
+import os, re, shutil, signal, subprocess, time
+
+from driver import REPRISE, Gdb, Wrong, environment
+
+NO_MORE = "No more reverse-execution history"
+SCENARIOS, QUICK = {}, set()
 
 
 class Skipped(Exception):
     pass
 
 
-SCENARIOS, QUICK = {}, set()
+def scenario(quick=False):
+    def add(function):
+        SCENARIOS[function.__name__] = function
+        if quick:
+            QUICK.add(function.__name__)
+        return function
+    return add
+
+
+def check(gdb, holds, why):
+    if not holds:
+        gdb.fail(why)
+
+
+# ---- one thread ----
+
+@scenario(quick=True)
+def finish_and_up(recordings):
+    with Gdb(recordings.of("steps")) as gdb:
+        gdb.do("break add", "continue", "continue")
+        gdb.expect("reverse-finish", "Run back to call of")
+        gdb.expect("x/i $pc", "call", "add")
+        gdb.expect("p b", "= 0")
+        gdb.do("delete", "break depth if n == 2", "continue")
+        inside = gdb.where(["n"])
+        gdb.expect("bt", "#0  depth (n=2)", "#1", "depth (n=3)", "depth (n=5)", "main ()")
+        gdb.expect("up", "depth (n=3)")
+        gdb.expect("p n", "= 3")
+        gdb.do("delete", "down")
+        gdb.expect("finish", "Run till exit", "Value returned is", "= 2")
+        gdb.expect("p n", "= 3")
+        gdb.do("reverse-stepi")
+        gdb.expect("bt 1", "depth (n=2)")
+        gdb.do("reverse-stepi 3")
+        gdb.expect("bt 1", "depth (n=1)")
+        gdb.do(f"seek {':'.join(map(str, inside.position))}")
+        check(gdb, gdb.where(["n"]) == inside, "seek leads elsewhere")
+
+
+@scenario()
+def tbreak_and_until(recordings):
+    with Gdb(recordings.of("steps_static")) as gdb:
+        gdb.do("tbreak insert")
+        gdb.expect("continue", "Temporary breakpoint 1, insert (key=0)")
+        gdb.do("finish")
+        at = gdb.where(["counter"])
+        gdb.expect("advance total", "total ()")
+        gdb.expect("info breakpoints", "No breakpoints")
+        gdb.do("tbreak insert")
+        gdb.expect("reverse-continue", "insert (key=40)")
+        gdb.expect("reverse-continue", NO_MORE)
+
+
+@scenario()
+def rwatch_and_awatch(recordings):
+    with Gdb(recordings.of("steps")) as gdb:
+        gdb.do("break main", "continue", "delete", "rwatch counter")
+        reads = []
+        while "exits here" not in gdb.do("continue"):
+            reads.append(gdb.where(["counter"]))
+        check(gdb, len(reads) == 3, f"{len(reads)} reads of counter, not 3")
+        for there in reversed(reads):
+            gdb.expect("reverse-continue", "read watchpoint")
+            check(gdb, gdb.where(["counter"]).position < there.position, "not in front of the read")
+        gdb.do("delete", "awatch counter", "seek begin")
+        n = 0
+        while "exits here" not in gdb.do("continue"):
+            n += 1
+        back = 0
+        while NO_MORE not in gdb.do("reverse-continue"):
+            back += 1
+        check(gdb, n == back and n >= 6, f"{n} accesses there, {back} back")
+
+
+@scenario(quick=True)
+def changes_are_thrown_away(recordings):
+    with Gdb(recordings.of("steps")) as gdb:
+        gdb.do("break total", "continue")
+        before = gdb.where(["counter", "table", "$rax", "$rsp", "first->key"])
+        gdb.expect("print add(5, 6)", "= 11")
+        gdb.do("delete")
+        gdb.expect("print total()", "100")
+        gdb.expect("print (int)strlen(text)", "= 40")
+        gdb.do("set var counter = 77", "set var table[3] = -1")
+        gdb.expect("print counter", "= 77")
+        gdb.expect("print table", "-1")
+        gdb.do("set $rax = 123", "set var text[0] = 'Q'")
+        gdb.expect("print $rax", "= 123")
+        gdb.do("stepi", "reverse-stepi")
+        check(gdb, gdb.where(["counter", "table", "$rax", "$rsp", "first->key"]) == before, "the recording was changed")
+        gdb.expect("print text[0]", "'x'")
+        gdb.do("set var counter = 5", "reverse-stepi", "stepi")
+        check(gdb, gdb.where(["counter", "table", "$rax", "$rsp", "first->key"]) == before, "the recording was changed")
+
+
+@scenario(quick=True)
+def positions(recordings):
+    with Gdb(recordings.of("steps")) as gdb:
+        gdb.do("break insert", "continue", "continue")
+        second = gdb.where(["key"])
+        gdb.expect("checkpoint", "Checkpoint 1 at")
+        gdb.do("continue", "checkpoint", "continue")
+        gdb.expect("info checkpoints", "1  ", "2  ")
+        gdb.do("restart 1")
+        check(gdb, gdb.where(["key"]) == second, "restart 1 leads elsewhere")
+        gdb.do("restart 2")
+        gdb.expect("p key", "= 20")
+        gdb.do("delete checkpoint 1")
+        check(gdb, "1  " not in gdb.do("info checkpoints"), "checkpoint 1 is still there")
+        gdb.expect("info recording", "steps")
+        gdb.do("restart")
+        gdb.expect("reverse-stepi", NO_MORE)
+        gdb.do("delete", "seek end")
+        end = gdb.where()
+        gdb.expect("continue", NO_MORE)
+        check(gdb, gdb.where() == end, "behind the end")
+        gdb.do("reverse-stepi", "stepi")
+        check(gdb, gdb.where().position == end.position, "another end")
+        gdb.do("break insert")
+        gdb.expect("run", "insert (key=0)")
+
+
+@scenario()
+def begin_and_end(recordings):
+    """Commands that run into the begin or the end of history, and go on from there."""
+    with Gdb(recordings.of("steps_nopie")) as gdb:
+        begin = gdb.where()
+        for command in ("reverse-continue", "reverse-step", "reverse-next", "reverse-stepi", "reverse-nexti"):
+            gdb.expect(command, NO_MORE)
+            check(gdb, gdb.where() == begin, f"{command} leaves the begin")
+        gdb.do("stepi 3")
+        gdb.expect("reverse-stepi 5", NO_MORE)
+        check(gdb, gdb.where() == begin, "another begin")
+        gdb.do("seek end")
+        end = gdb.where()
+        for command in ("continue", "step", "next", "stepi", "nexti"):
+            gdb.expect(command, NO_MORE)
+            check(gdb, gdb.where() == end, f"{command} leaves the end")
+        gdb.do("break main")
+        gdb.expect("reverse-continue", "Breakpoint 1, main")
+        gdb.do("monitor exits end", "delete")
+        gdb.expect("continue", "exited with code 03")
+
+
+@scenario()
+def registers_and_memory(recordings):
+    with Gdb(recordings.of("steps")) as gdb:
+        gdb.do("break total", "continue")
+        gdb.expect("info registers", "rax", "rip", "total", "eflags")
+        gdb.expect("p/x $fs_base", "0x")
+        gdb.expect("p/x $mxcsr", "0x1f80")
+        maps = gdb.do("info proc mappings")
+        check(gdb, all(name in maps for name in ("steps", "libc", "[heap]", "[stack]")), "mappings lack something")
+        gdb.expect("info auxv", "AT_PHDR", "AT_ENTRY")
+        gdb.expect("info sharedlibrary", "libc.so")
+        gdb.expect("info symbol $pc", "total")
+        gdb.expect("x/s text", "xxxxxxxxcopied")
+        gdb.expect("p *first", "key = 40", 'name = "item 40')
+        gdb.expect("p *(int *)0", "Cannot access memory")
+        gdb.expect("p $xmm0", "v4_float")
+        gdb.expect("find /b text, +40, 'c', 'o', 'p'", "1 pattern found")
+        gdb.expect("info frame", "rip", "called by")
+        gdb.do("dump binary memory dumped text text+14")
+        gdb.expect("ptype struct item", "struct item *next")
+
+
+# ---- signals ----
+
+@scenario(quick=True)
+def next_over_signals(recordings):
+    """next, there and back, over a call during which a handler runs; and out of a handler."""
+    with Gdb(recordings.of("signals")) as gdb:
+        gdb.do("handle all nostop noprint pass", "break main", "continue", "next", "next", "next", "next")
+        gdb.expect("frame", "raise(SIGUSR1)")
+        before = gdb.where(["handled"])
+        gdb.expect("next", "kill(getpid(), SIGUSR1)")
+        behind = gdb.where(["handled"])
+        check(gdb, behind.values == ("1",), "the handler was not run")
+        gdb.expect("reverse-next", "raise(SIGUSR1)")
+        check(gdb, gdb.where(["handled"]) == before, "reverse-next leads elsewhere")
+        gdb.do("break on_usr1", "continue")
+        gdb.expect("bt", "on_usr1", "<signal handler called>", "in main (")
+        inside = gdb.where(["handled"])
+        gdb.do("next")
+        gdb.expect("p handled", "= 1")
+        gdb.expect("reverse-next", "handled++")
+        check(gdb, gdb.where(["handled"]) == inside, "reverse-next in a handler leads elsewhere")
+        gdb.do("delete")
+        gdb.expect("reverse-finish", "Run back to call of")
+        check(gdb, gdb.where().position < inside.position, "reverse-finish did not leave the handler")
+        check(gdb, "on_usr1" not in gdb.do("bt"), "still in the handler")
+
+
+@scenario(quick=True)
+def at_the_crash(recordings):
+    with Gdb(recordings.of("signals crash"), args=["-e"]) as gdb:
+        gdb.expect("bt", "die", "main")
+        gdb.expect("p $_siginfo.si_signo", "= 11")
+        gdb.expect("p $_siginfo._sifields._sigfault.si_addr", "0x20")
+        gdb.expect("p how", "crash")
+        end = gdb.where(["faults"])
+        gdb.expect("continue", "killed here by signal 11", NO_MORE)
+        gdb.do("reverse-stepi")
+        check(gdb, gdb.where(["faults"]) == end, "a step back from the end is not the crash")
+        gdb.do("handle all nostop noprint pass", "handle SIGSEGV stop print", "break die")
+        gdb.expect("reverse-continue", "Breakpoint 1, die")
+        gdb.expect("reverse-next", "die(argv[1])")
+        gdb.do("delete", "watch faults")
+        gdb.expect("reverse-continue", "Old value = 102", "New value = 2")
+
+
+@scenario()
+def reverse_to_signal(recordings):
+    """A fatal signal is a stop, there and back; what gdb passes is none."""
+    with Gdb(recordings.of("signals abort")) as gdb:
+        gdb.do("handle all nostop noprint pass", "handle SIGABRT stop print")
+        gdb.expect("continue", "Program received signal SIGABRT")
+        at = gdb.where()
+        gdb.expect("continue", "killed here by signal 6", NO_MORE)
+        gdb.expect("reverse-continue", "SIGABRT")
+        check(gdb, gdb.where() == at, "another place")
+        gdb.expect("reverse-continue", NO_MORE)
+
+
+# ---- threads ----
+
+@scenario(quick=True)
+def thread_list(recordings):
+    with Gdb(recordings.of("threads")) as gdb:
+        gdb.do("break take_turn if me == 3 && turn > 4", "continue")
+        said = gdb.do("info threads")
+        for name in ("threads", "worker-1", "worker-2", "worker-3"):
+            check(gdb, f'"{name}"' in said, f"no thread {name}")
+        gdb.expect("thread apply all bt", "main ()")
+        check(gdb, said.count("Thread ") == 4, f"not four threads: {said}")
+        bt = gdb.do("thread apply all bt")
+        check(gdb, bt.count("run (arg=") == 3, "not three stacks that begin in run")
+        gdb.expect("p own", "=")
+        gdb.expect("p errno", "=")
+        gdb.do("thread find worker-1")
+        current = gdb.value("$_thread")
+        for n in re.findall(r"^[* ] +(\d+) ", said, re.M):
+            gdb.do(f"thread {n}")
+            gdb.expect("p $_thread", n)
+            gdb.expect("p &own", "0x")
+        gdb.do(f"thread {current}")
+
+
+@scenario()
+def step_another_thread(recordings):
+    """A step of a thread that is not the one that ran, forwards and backwards. gdb numbers threads anew when they come back."""
+    with Gdb(recordings.of("threads")) as gdb:
+        gdb.do("break take_turn if me == 3 && turn > 4", "continue", "delete")
+        here = gdb.where()
+        for name in ("worker-1", "worker-2", "threads"):
+            gdb.do(f"seek {':'.join(map(str, here.position))}")
+            number = re.search(r"^\*? +(\d+) .*\"%s\"" % name, gdb.do("info threads"), re.M).group(1)
+            gdb.do(f"thread {number}")
+            gdb.do("reverse-stepi")
+            back = gdb.where()
+            check(gdb, back.position < here.position, f"{name}: {back} is not before {here}")
+            check(gdb, gdb.value("$_thread") == number, f"{name}: another thread")
+            gdb.do("stepi")
+            there = gdb.where()
+            check(gdb, there.position > here.position and gdb.value("$_thread") == number, f"{name}: {back} and then {there}")
+            gdb.do("reverse-stepi")
+            check(gdb, gdb.where() == back, f"{name}: {back}, then {gdb.where()}")
+            gdb.do("set scheduler-locking off", "stepi 5", "reverse-stepi 5", "set scheduler-locking step")
+            check(gdb, gdb.where() == back, f"{name}, unlocked: {back}, then {gdb.where()}")
+
+
+@scenario()
+def step_to_thread_end(recordings):
+    """A thread that ends while it is stepped: somebody else is there."""
+    with Gdb(recordings.of("threads")) as gdb:
+        gdb.do("break take_turn if me == 1 && turn == 9", "continue", "delete", "finish")
+        gdb.do("next", "next", "next")
+        begun = time.monotonic()
+        for _ in range(6):
+            said = gdb.do("finish")
+            if NO_MORE in said or "not meaningful" in said or "outermost" in said:
+                break
+        gdb.do("stepi 400")
+        gdb.where()
+        gdb.do("reverse-stepi 20")
+        gdb.where()
+
+
+# ---- C++ ----
+
+@scenario()
+def cxx_frames(recordings):
+    with Gdb(recordings.of("throws")) as gdb:
+        gdb.do("catch throw")
+        gdb.expect("continue", "exception thrown")
+        gdb.expect("bt", "__cxa_throw", "Broken::area", "measure", "attempt", "main")
+        gdb.do("up 2")
+        gdb.expect("p local.side", "= 1")
+        gdb.do("delete", "break throws.cc:40")
+        gdb.expect("continue", "attempt")
+        gdb.do("delete", "catch throw")
+        gdb.expect("reverse-continue", "exception thrown")
+        gdb.do("delete", "break largest<int>")
+        gdb.expect("continue", "largest")
+        gdb.expect("p all.size()", "= 6")
+        gdb.expect("p caught", "= 3")
+
+
+# ---- processes ----
+
+def process_list(recording):
+    out = subprocess.run([REPRISE, "ps", "--json", recording], capture_output=True, text=True).stdout
+    return [int(p) for p in re.findall(r'"pid": ?(\d+)', out)]
+
+
+@scenario()
+def child_process(recordings):
+    recording = recordings.of("family")
+    pids = process_list(recording)
+    child = pids[1]
+    with Gdb(recording, args=["-p", str(child)]) as gdb:
+        gdb.do("break in_child", "watch child_work")
+        gdb.expect("info inferiors", f"process {child}")
+        gdb.expect("continue", "in_child")
+        for want in ("1", "3", "6"):
+            gdb.expect("continue", f"New value = {want}")
+        gdb.expect("continue", "exits here with status 6")
+        for want in ("3", "1", "0"):
+            gdb.expect("reverse-continue", f"New value = {want}")
+        gdb.expect("reverse-continue", "in_child")
+        gdb.expect("reverse-continue", NO_MORE)
+
+
+# ---- long searches ----
+
+@scenario()
+def interrupt(recordings):
+    """Ctrl-C, forwards and backwards, in the middle of a search; everything still works behind it."""
+    recording = recordings.of("long 400000")
+    with Gdb(recording) as gdb:
+        gdb.do("break main", "continue", "delete", "watch never")
+        main = gdb.where()
+        for command in ("continue", "reverse-continue"):
+            if command == "reverse-continue":
+                gdb.do("seek end")
+            gdb.send(command)
+            time.sleep(0.4)
+            gdb.interrupt()
+            said = gdb.do("p 1")
+            if "SIGINT" not in said:
+                gdb.fail(f"{command}: not interrupted: {said}")
+            at = gdb.where()
+            gdb.do("reverse-stepi", "stepi")
+            check(gdb, gdb.where() == at, "another place after a step back and a step")
+        gdb.do(f"seek {':'.join(map(str, main.position))}")
+        check(gdb, gdb.where() == main, "seek leads elsewhere")
+
+
+# ---- ways to get there ----
+
+def wait_for(path, what, seconds=20):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with open(path) as f:
+            text = f.read()
+        if what in text:
+            return text
+        time.sleep(0.05)
+    raise Wrong(f"{path}: no {what!r} in {text!r}")
+
+
+class Server:
+    """`reprise replay -s 0`."""
+
+    def __init__(self, recording, *args):
+        self.path = os.path.join(os.getcwd(), "server-%d-%d" % (os.getpid(), id(self)))
+        with open(self.path, "w") as out:
+            self.process = subprocess.Popen([REPRISE, "replay", "-s", "0", *args, recording], stdin=subprocess.DEVNULL,
+                                            stdout=out, stderr=out, env=environment())
+        text = wait_for(self.path, "extended-remote")
+        self.address = re.search(r"extended-remote (\S+)", text).group(1)
+        self.script = re.search(r"gdb -x (\S+)", text).group(1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *failure):
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.process.wait()
+
+
+def plain_gdb(*args):
+    return Gdb(command=["gdb", "-q", "-nx", *args])
+
+
+@scenario()
+def reconnect(recordings):
+    with Server(recordings.of("steps"), "-e") as server:
+        with plain_gdb() as gdb:
+            gdb.do(f"target extended-remote {server.address}", "break insert")
+            gdb.expect("reverse-continue", "insert (key=40)")
+            gdb.do("disconnect")
+            gdb.quit()
+        with plain_gdb("-x", server.script) as gdb:
+            gdb.expect("p key", "= 40")
+            at = gdb.where(["key"])
+            gdb.expect("detach", "detached")
+            gdb.quit()
+        with plain_gdb("-x", server.script) as gdb:
+            check(gdb, gdb.where(["key"]) == at, "detached from another place")
+            gdb.process.kill() # a debugger that dies
+            gdb.process.wait()
+        with plain_gdb() as gdb:
+            gdb.do(f"target remote {server.address}")
+            gdb.expect("p key", "= 40")
+            gdb.do("kill")
+            gdb.quit()
+        server.process.wait(10)
+
+
+@scenario(quick=True)
+def command_files(recordings):
+    recording = recordings.of("steps")
+    with open("commands-file", "w") as f:
+        f.write("break total\ncontinue\np counter\n")
+    p = subprocess.run([REPRISE, "replay", "-x", "commands-file", recording, "--", "-nx", "-batch"], capture_output=True, text=True,
+                       stdin=subprocess.DEVNULL, env=environment(), timeout=60)
+    if "Breakpoint 1, total" not in p.stdout or "= 1000" not in p.stdout:
+        raise Wrong("-x: " + p.stdout + p.stderr)
+    with Gdb(recording) as gdb:
+        gdb.do("break total", "continue")
+        at = gdb.where(["counter"])
+    position = ":".join(map(str, at.position))
+    with Gdb(recording, args=["-g", position]) as gdb:
+        check(gdb, gdb.where(["counter"]) == at, "-g leads elsewhere")
+        check(gdb, gdb.quit() == 0, "gdb's status")
+
+
+@scenario(quick=True)
+def machine_interface(recordings):
+    """What VS Code's adapter sends, in this order (docs/debugger.md)."""
+    with Server(recordings.of("threads")) as server:
+        program = os.path.join(os.environ["BUILD"], "gdb", "threads")
+        with Gdb(command=["gdb", "-nx", "--interpreter=mi"], is_mi=True) as gdb:
+            def mi(command, *wants, until="^"):
+                token = str(1000 + len(gdb.log))
+                gdb.send(token + command)
+                said = gdb.read_until(f"{token}{until}") + gdb.read_until("\n")
+                gdb.log.append(command + " -> " + said[-600:])
+                for want in wants:
+                    if want not in said:
+                        gdb.fail(f"{command}: no {want}")
+                return said
+
+            def stopped(*wants):
+                said = gdb.read_until("*stopped") + gdb.read_until("\n")
+                gdb.log.append(said[-600:])
+                for want in wants:
+                    if want not in said:
+                        gdb.fail(f"stopped: no {want}: {said[-300:]}")
+
+            for c in ("-gdb-set mi-async on", "-gdb-set target-async on", "-enable-pretty-printing", "-gdb-set remotetimeout 100000",
+                      "-gdb-set breakpoint always-inserted on", "-environment-cd /tmp", f"-file-exec-and-symbols {program}",
+                      "-list-features", "-list-target-features"):
+                mi(c)
+            mi(f"-target-select extended-remote {server.address}", "connected")
+            mi("-list-target-features", "reverse")
+            mi("-break-insert -f take_turn", "bkpt=")
+            mi("-exec-continue", "running")
+            stopped('reason="breakpoint-hit"', 'func="take_turn"')
+            mi("-thread-info", 'name="worker-')
+            mi("-stack-list-frames 0 1000", 'func="run"')
+            mi("-stack-select-frame 0")
+            mi("-stack-list-variables 0", 'name="me"')
+            mi("-var-create - * me", 'name="var1"', 'type="int"')
+            mi("-data-evaluate-expression turn", 'value="')
+            mi("-exec-next", "running")
+            stopped('reason="end-stepping-range"')
+            mi("-var-update 1 var1")
+            mi("-exec-step --reverse", "running")
+            stopped()
+            mi("-exec-continue --reverse", "running")
+            stopped()
+            mi("-exec-interrupt")
+            mi("-data-list-register-names", '"rip"')
+            mi("-data-list-register-values x 16")
+            mi("-data-disassemble -s $pc -e $pc+16 -- 2", "asm_insns")
+            mi("-data-read-memory-bytes &turn 4", "contents")
+            mi("-break-delete 1")
+            mi("-exec-continue", "running")
+            stopped('func="__GI__exit"', 'name="status",value="0"')
+            mi("-gdb-exit")
+
+
+@scenario()
+def text_interface(recordings):
+    """gdb's TUI, in a terminal."""
+    if not shutil.which("tmux"):
+        raise Skipped("no tmux")
+    session = "reprise-tui-%d" % os.getpid()
+    tmux = ["tmux", "-L", session]
+    env = dict(environment(), TERM="screen")
+    command = f"{REPRISE} replay -q {recordings.of('steps')} -- -nx -tui"
+    subprocess.run([*tmux, "new-session", "-d", "-s", session, "-x", "100", "-y", "40", command], env=env, check=True)
+    try:
+        def screen_has(*wants):
+            for _ in range(200):
+                text = subprocess.run([*tmux, "capture-pane", "-p", "-t", session], capture_output=True, text=True).stdout
+                if all(w in text for w in wants):
+                    return
+                time.sleep(0.05)
+            raise Wrong(f"the screen lacks {wants}:\n{text}")
+
+        def type_in(line):
+            subprocess.run([*tmux, "send-keys", "-t", session, line, "Enter"], check=True)
+
+        screen_has("(reprise)")
+        type_in("break total")
+        type_in("continue")
+        screen_has("int total(void)", "Breakpoint 1, total")
+        type_in("reverse-finish")
+        screen_has("Run back to call", "printf(")
+    finally:
+        subprocess.run([*tmux, "kill-server"])
+
+
+@scenario()
+def lldb(recordings):
+    if not shutil.which("lldb"):
+        raise Skipped("no lldb")
+    program = os.path.join(os.environ["BUILD"], "gdb", "threads")
+    with Server(recordings.of("threads")) as server:
+        commands = ["settings set plugin.process.gdb-remote.packet-timeout 60", f"gdb-remote {server.address}", "breakpoint set -n take_turn",
+                    "continue", "bt", "register read rip", "thread list", "frame variable me", "stepi", "next", "p turn",
+                    "breakpoint delete -f", "process plugin packet monitor when", "detach", "quit"]
+        args = [w for c in commands for w in ("-o", c)]
+        p = subprocess.run(["timeout", "-k", "2", "90", "lldb", "-b", "-x", program, *args], capture_output=True, text=True,
+                           stdin=subprocess.DEVNULL, env=environment())
+        at = 0
+        for want in ("stop reason = breakpoint 1.1", "frame #0", "take_turn(me=1)", "frame #1", "run(arg=", "rip = 0x", "thread #1",
+                     "(int) me = 1", "stop reason = instruction step", "stop reason = step over", "Position".encode().hex()):
+            found = p.stdout.find(want, at)
+            if found < 0:
+                raise Wrong(f"lldb: no {want!r} in:\n{p.stdout[-6000:]}{p.stderr[-500:]}")
+            at = found
