@@ -42,9 +42,11 @@ struct ckpt_area {
     uint64_t head;   /* entries put */
     uint64_t tail;   /* entries taken */
     uint32_t waits;
+    uint32_t serial;  /* counted up with each checkpoint */
     uint32_t failed;  /* the taker could not store: no further checkpoints are wanted */
     uint64_t took_us; /* what the taker needed for the last one, CPU time: the interval stretches with it */
-    uint8_t reserved[4096 - 48];
+    uint32_t reserved0;
+    uint8_t reserved[4096 - 60];
     struct area_entry entries[AREA_ENTRIES];
     uint8_t pages[AREA_ENTRIES][CKPT_PAGE];
 };

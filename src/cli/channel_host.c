@@ -10,13 +10,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ckpt/area.h"
 #include "cli/channel_host.h"
 #include "cli/cli.h"
-#include "log/shared.h"
 
 struct channel *channel_make(int *out_fd, uint32_t flags) {
     int fd = memfd_create("reprise-channel", MFD_CLOEXEC);
-    bool shares = fd >= 0 && ftruncate(fd, (off_t)SHARED_FILE_BYTES) == 0;
+    bool shares = fd >= 0 && ftruncate(fd, (off_t)AREA_FILE_BYTES) == 0;
     if (fd >= 0 && (shares || ftruncate(fd, CHANNEL_BYTES) == 0)) {
         void *p = mmap(NULL, CHANNEL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
         if (p != MAP_FAILED) {

@@ -44,6 +44,7 @@
 #define LAYOUT_RT UL(0x7ef000000000)       /* image of the runtime */
 #define LAYOUT_RT_ARENA UL(0x7ef100000000) /* its own memory, bump allocated */
 #define LAYOUT_RT_ARENA_END UL(0x7ef700000000)
+#define LAYOUT_CKPT UL(0x7ef0a0000000)    /* where checkpoints are given to the controller, ckpt/area.h */
 #define LAYOUT_WORKERS UL(0x7ef0b0000000) /* what a timeline says to its workers */
 #define LAYOUT_VDSO UL(0x7ef0c0000000)    /* the kernel's vDSO, when the program does not see it */
 #define LAYOUT_CHANNEL UL(0x7ef0d0000000) /* memory shared with the controller */

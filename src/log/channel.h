@@ -85,8 +85,11 @@ struct channel {
     uint64_t out_seq;   /* recording: outputs so far. Replay: outputs repeated so far */
     uint32_t out_futex; /* replay: counted up with out_seq */
     uint32_t out_lock; /* recording: held while a sphere output is written and numbered; 0 free, 1 held, 2 waited for */
-    uint64_t shares;   /* the tables of log/shared.h are there */
-    uint8_t reserved[4096 - 64];
+    uint64_t shares;   /* the tables of log/shared.h and the areas of ckpt/area.h are there */
+    uint64_t ckpt_busy[CHANNEL_RINGS / 64]; /* areas in which something waits for the taker */
+    uint32_t ckpt_bell;                     /* futex: counted up when a bit was set */
+    uint32_t reserved2;
+    uint8_t reserved[4096 - 72 - CHANNEL_RINGS / 8];
     struct channel_file files[CHANNEL_FILES];
 };
 _Static_assert(sizeof(struct channel) % 4096 == 0, "whole pages");

@@ -3,6 +3,7 @@
 #include <asm/stat.h>
 #include <linux/mman.h>
 
+#include "ckpt/rt/track.h"
 #include "engine/cache.h"
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
@@ -321,6 +322,7 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
         list_add(&m);
         if (m.tracked) shared_reprotect(m.start, m.end);
     }
+    track_changed(at, at + len);
     lock_drop(&cache_lock);
     return got;
 }
@@ -340,6 +342,7 @@ long aspace_restore(const struct mapping *m, int fd, uint64_t base) {
         if (is_shared(m->flags)) number_shared(&copy);
         list_add(&copy);
         if (copy.tracked) shared_reprotect(copy.start, copy.end);
+        track_changed(copy.start, copy.end);
     }
     lock_drop(&cache_lock);
     return sys_failed(got) ? got : 0;
@@ -351,6 +354,7 @@ long aspace_munmap(gaddr addr, size_t len) {
     lock_take(&cache_lock);
     /* only what is the program's: the runtime may lie in between */
     code_watch_forget(addr, addr + len);
+    track_changed(addr, addr + len);
     long ret = 0;
     for (size_t i = first_above(addr); i < as->n && as->list[i].start < addr + len; i++) {
         gaddr lo = MAX(as->list[i].start, addr), hi = MIN(as->list[i].end, addr + len);
@@ -383,6 +387,7 @@ long aspace_mprotect(gaddr addr, size_t len, int prot) {
         merge_around(addr, addr + len);
         if (unlikely(shared_active)) shared_reprotect(addr, addr + len);
     }
+    if (unlikely(track_closes)) track_changed(addr, addr + len); /* what was closed may be open now */
     lock_drop(&cache_lock);
     return ret;
 }
@@ -426,6 +431,8 @@ long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr n
         m.end = m.start + new_len;
         list_add(&m);
     }
+    track_changed(old, old + old_len);
+    if (!sys_failed(got)) track_changed((gaddr)got, (gaddr)got + new_len);
     if (unlikely(shared_active)) {
         if (!sys_failed(got)) shared_reprotect((gaddr)got, (gaddr)got + new_len);
         shared_reprotect(old, old + old_len);
@@ -450,6 +457,7 @@ long aspace_shmat(int id, gaddr addr, int flags) {
         return lock_drop(&cache_lock), -EINVAL;
     if (remap) code_watch_forget(addr, addr + len);
     long got = SYS(shmat, id, addr, flags & ~0100000 /* SHM_EXEC */);
+    track_changed(addr, addr + len);
     if (!sys_failed(got)) {
         struct mapping m = {.start = addr, .end = addr + len, .flags = MAP_SHARED};
         m.prot = PROT_READ | (flags & 010000 ? 0 : PROT_WRITE) | (flags & 0100000 ? PROT_EXEC : 0);
@@ -475,6 +483,7 @@ long aspace_shmdt(gaddr addr) {
         if (ret == 0) {
             list_carve(addr, end);
             freed(addr, end);
+            track_changed(addr, end);
         }
     }
     lock_drop(&cache_lock);
@@ -518,8 +527,10 @@ gaddr aspace_brk(gaddr wanted) {
                             .flags = MAP_PRIVATE | MAP_ANONYMOUS,
                             .name = "[heap]"};
         list_add(&m);
+        track_changed(now, then);
     } else if (then < now) {
         code_watch_forget(then, now);
+        track_changed(then, now);
         SYS(munmap, then, now - then);
         list_carve(then, now);
     }

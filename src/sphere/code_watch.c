@@ -2,6 +2,7 @@
 
 #include <linux/mman.h>
 
+#include "ckpt/rt/track.h"
 #include "engine/cache.h"
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
@@ -74,6 +75,12 @@ static void unprotect(struct watched *w) {
     const struct mapping *m = aspace_peek(w->page);
     if (m) SYS(mprotect, w->page, PAGE_SIZE, aspace_host_prot((int)m->prot));
     count(w, -1);
+    track_opened(w->page, w->page + PAGE_SIZE);
+}
+
+bool code_watch_is_protected(gaddr page) {
+    const struct watched *w = code_watch_protected ? find(page) : NULL;
+    return w && w->is_protected;
 }
 
 /* Another thread waits in a call that will write here. */
@@ -169,6 +176,7 @@ static bool may_be_protected(gaddr start, gaddr end) {
 }
 
 void code_watch_before_kernel_write(gaddr start, size_t len) {
+    if (unlikely(track_closes)) track_before_kernel_write(start, len);
     if (!code_watch_protected || !len) return;
     gaddr end = start + len;
     if (end < start) return;
@@ -188,6 +196,7 @@ void code_watch_before_kernel_write(gaddr start, size_t len) {
 }
 
 void code_watch_before_any_kernel_write(void) {
+    if (unlikely(track_closes)) track_before_any_kernel_write();
     if (!code_watch_protected) return;
     lock_take(&cache_lock);
     for (uint64_t i = 0; table && i <= mask; i++)

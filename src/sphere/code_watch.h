@@ -22,6 +22,8 @@ bool code_watch_write_fault(gaddr addr, gaddr pc);
 void code_watch_before_kernel_write(gaddr start, size_t len);
 void code_watch_before_any_kernel_write(void);
 
+/* Whether the page is protected now. */
+bool code_watch_is_protected(gaddr page);
 extern uint64_t code_watch_protected; /* pages protected now */
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <linux/mman.h>
 
+#include "ckpt/rt/track.h"
 #include "engine/engine.h"
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
@@ -116,6 +117,7 @@ static void protect(const struct page *p, bool closed) {
     if (!m || m->runtime) return;
     int prot = aspace_host_prot((int)m->prot);
     SYS(mprotect, p->at, PAGE_SIZE, !closed ? prot : p->reads ? PROT_NONE : prot & ~PROT_WRITE);
+    if (!closed) track_opened(p->at, p->at + PAGE_SIZE);
 }
 
 static void open_page(struct page *p) {

@@ -1,5 +1,6 @@
 #include "sphere/gate.h"
 
+#include "ckpt/rt/track.h"
 #include "inproc/fmt.h"
 #include "inproc/sys.h"
 #include "sphere/code_watch.h"
@@ -64,7 +65,7 @@ void gate_on_syscall(struct tblock *t) {
     }
     __atomic_store_n(&t->thread->in_call, true, __ATOMIC_RELAXED);
     __asm__ volatile("" ::: "memory"); /* who protects a page from now on sees that we are in a call (code_watch.c) */
-    if (unlikely(code_watch_protected)) model_before_kernel_write(nr, a);
+    if (unlikely(code_watch_protected || track_closes)) model_before_kernel_write(nr, a);
     gate_fn *special = nr < MODEL_CALLS ? model_special[nr] : NULL;
     long ret = special ? special(t, a) : gate_syscall((long)nr, a);
     __atomic_store_n(&t->thread->in_call, false, __ATOMIC_RELEASE);

@@ -6,6 +6,7 @@
 #include <linux/sched.h>
 #include <linux/stat.h>
 
+#include "ckpt/rt/track.h"
 #include "engine/cache.h"
 #include "engine/kept.h"
 #include "inproc/arena.h"
@@ -242,7 +243,7 @@ static long issue(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
     struct thread *t = tb->thread;
     __atomic_store_n(&t->in_call, true, __ATOMIC_RELAXED);
     __asm__ volatile("" ::: "memory");
-    if (unlikely(code_watch_protected)) model_before_kernel_write(nr, a);
+    if (unlikely(code_watch_protected || track_closes)) model_before_kernel_write(nr, a);
     gate_fn *special = model_special[nr];
     long ret = special ? special(tb, a) : gate_syscall((long)nr, a);
     __atomic_store_n(&t->in_call, false, __ATOMIC_RELEASE);
@@ -304,14 +305,14 @@ static long vdso_time(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
     int64_t v[2];
     if (!vdso_clock_gettime || nr != __NR_clock_gettime || vdso_clock_gettime((int)a[0], v) != 0)
         return issue(tb, nr, a);
-    if (unlikely(code_watch_protected)) model_before_kernel_write(nr, a);
+    if (unlikely(code_watch_protected || track_closes)) model_before_kernel_write(nr, a);
     return guest_write(a[1], v, sizeof v) ? 0 : -EFAULT;
 }
 
 /* One of the calls that are the same for all threads: the kernel keeps nothing for them in the program's memory. */
 static long own_tid_calls(struct tblock *tb, uint64_t nr, const uint64_t a[6]) {
     struct thread *t = tb->thread;
-    if (unlikely(code_watch_protected)) model_before_kernel_write(nr, a);
+    if (unlikely(code_watch_protected || track_closes)) model_before_kernel_write(nr, a);
     switch (nr) {
     case __NR_set_tid_address: return thread_set_tid_address(t, a[0]);
     case __NR_set_robust_list: return thread_set_robust_list(t, a[0], a[1]);

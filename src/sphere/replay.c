@@ -7,6 +7,7 @@
 #include <linux/sched.h>
 #include <linux/time_types.h>
 
+#include "ckpt/rt/track.h"
 #include "engine/cache.h"
 #include "engine/kept.h"
 #include "inproc/arena.h"
@@ -580,7 +581,7 @@ static long mremap_again(const uint64_t a[6], long ret) {
 
 static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
     struct thread *t = tb->thread;
-    if (unlikely(code_watch_protected)) model_before_kernel_write(nr, a);
+    if (unlikely(code_watch_protected || track_closes)) model_before_kernel_write(nr, a);
     bool is_kept_by_us = nr == __NR_set_tid_address || nr == __NR_set_robust_list;
     if (sys_failed(ret) || (model_does(nr, a) == DOES_EMULATE && !is_kept_by_us)) return;
     switch (nr) {

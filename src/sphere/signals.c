@@ -1,5 +1,6 @@
 #include "sphere/signals.h"
 
+#include "ckpt/rt/track.h"
 #include "engine/engine.h"
 #include "inproc/fmt.h"
 #include "inproc/str.h"
@@ -373,7 +374,9 @@ bool signals_deliver(struct thread *t, struct pending_signal *s, uint8_t flags) 
 static bool is_own_fault(struct thread *t, const struct pending_signal *s) {
     if (!s->is_fault || s->info.signo != SIGSEGV_ || t->fault_trapno != TRAP_PAGE_FAULT) return false;
     if (unlikely(shared_active) && shared_fault(t, t->fault_cr2, t->fault_err)) return true;
-    return (t->fault_err & PF_WRITE) && code_watch_write_fault(t->fault_cr2, t->tb->pc);
+    if (!(t->fault_err & PF_WRITE)) return false;
+    if (unlikely(track_closes) && track_write_fault(t->fault_cr2)) return true;
+    return code_watch_write_fault(t->fault_cr2, t->tb->pc);
 }
 
 /* Not after a trap: those come behind their instruction. */

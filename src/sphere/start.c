@@ -12,6 +12,8 @@
 #include <linux/mman.h>
 #include <linux/prctl.h>
 
+#include "ckpt/rt/save.h"
+#include "ckpt/rt/track.h"
 #include "engine/engine.h"
 #include "engine/kept.h"
 #include "inproc/arena.h"
@@ -149,6 +151,8 @@ static void read_option(struct orders *o, const char *key) {
     if (str_starts(key, "tick-trace=")) tick_trace = number(value, 10);
     if (str_starts(key, "single-from=")) single_from = number(value, 10);
     if (str_starts(key, "crash=")) o->crash = true;
+    if (str_starts(key, "ckpt=")) save_interval_ms = number(value, 10);
+    if (str_starts(key, "track=")) track_wanted = is_value(value, "uffd") ? TRACK_UFFD : TRACK_MPROTECT;
     if (str_starts(key, "policy=")) {
         if (is_value(value, "count")) o->policy = &policy_count;
         if (is_value(value, "ticks")) o->policy = &policy_ticks;

@@ -2,14 +2,17 @@
  *
  * Two back ends. `uffd`: userfaultfd write-protection that the kernel lifts by itself (WP_ASYNC), and PAGEMAP_SCAN, which
  * finds the pages and protects them again in one call; the program takes a minor fault (about 1 us) for each page and interval.
- * `mprotect`: pages are made read-only behind the program's back and the fault is ours; where neighbours are written in turn,
- * runs of pages that double are opened at once (and count as written), so that mappings do not multiply.
+ * `mprotect`: pages are made read-only behind the program's back, *closed*, and the fault is ours; where neighbours are written
+ * in turn, runs of pages that double are opened at once (and count as written), so that mappings do not multiply.
  *
- * Others protect pages, too: code_watch.c, shared.c (not tracked here: it is not private), debug_watch.c. So nobody asks the
- * kernel for PROT_WRITE but through track_prot(), which takes it away while a page is closed; a write fault is offered to all.
+ * Whatever changes what is mapped or what it contains says so by track_changed(): such memory counts as new, all of it as
+ * written. So a range that is told too wide costs time and is never wrong.
  *
- * Threads: track_collect() and track_start() are called by the R-thread that has the turn, with all others outside of the
- * cache. The rest is called with cache_lock held, unless said otherwise. */
+ * Others close pages, too: code_watch.c, debug_watch.c (and shared.c, whose memory is not private and not tracked here). Who
+ * makes pages writable again says so by track_opened(); who closes them is asked before the tracker opens any.
+ *
+ * Threads: track_start() and track_collect() are called by the R-thread that has the turn, with all others outside of the
+ * cache, without cache_lock. */
 #ifndef REPRISE_CKPT_TRACK_H
 #define REPRISE_CKPT_TRACK_H
 
@@ -20,42 +23,40 @@
 enum track_choice { TRACK_AUTOMATIC, TRACK_UFFD, TRACK_MPROTECT };
 extern enum track_choice track_wanted;
 
-/* From now on; everything counts as written until the first collection. False: neither back end works here. */
-bool track_start(void);
-void track_stop(void);
-/* In the child of a fork: registration and protections did not come along; all counts as written. Without the lock. */
-void track_after_fork(void);
 extern bool track_is_on;
+/* From now on; the first collection has all that there is. False: neither back end works here. */
+bool track_start(void);
+/* In the child of a fork, where tracking is off: registrations and protections have not come along. */
+void track_after_fork(void);
 const char *track_name(void); /* of the back end */
 
-/* ---- told by the address space ---- */
+/* ---- told by the address space; caller holds cache_lock ---- */
 
-/* The contents of [start, end) went away: unmapped, replaced, MADV_DONTNEED. */
-void track_dropped(gaddr start, gaddr end);
-/* [start, end) is mapped newly, was moved here, or has another protection. */
-void track_mapped(gaddr start, gaddr end);
+/* What [start, end) contains, or whether it is mapped, may have changed otherwise than by writing. */
+void track_changed(gaddr start, gaddr end);
+/* The kernel lets the program write [start, end) again as the mapping says. */
+void track_opened(gaddr start, gaddr end);
 
-/* ---- told by faults and calls ---- */
+/* ---- told by faults and calls: pages that are closed (back end mprotect) ---- */
 
-/* A write to addr has faulted. True: it was our protection; the page is open now. Takes cache_lock. */
+extern bool track_closes; /* calls must ask the model what the kernel will write */
+/* A write to addr has faulted. True: the page was closed and is open now. Takes cache_lock. */
 bool track_write_fault(gaddr addr);
-/* The kernel is about to write [start, start + len). Takes cache_lock if there is anything to do. */
+/* The kernel is about to write [start, start + len); or anywhere. Takes cache_lock. */
 void track_before_kernel_write(gaddr start, size_t len);
 void track_before_any_kernel_write(void);
-/* Whether calls must ask the model what the kernel will write: cheap. */
-extern bool track_closes_pages;
 
 /* ---- collecting ---- */
 
 struct track_set {
-    struct ckpt_range *dropped; /* ascending, disjoint */
+    const struct ckpt_range *dropped; /* ascending, disjoint */
     size_t n_dropped;
-    struct ckpt_range *written; /* ascending, disjoint; only what is private, of the program, and there */
+    const struct ckpt_range *written; /* ascending, disjoint; only what is private, the program's, and there */
     size_t n_written, n_pages;
 };
 
-/* What was dropped and written since the last time. The next interval begins: pages of the set that are written from now on
- * are in the next set, too. The set stays until the next call. False: could not be found out; all is to be given up. */
+/* What has changed and was written since the last time. The next interval begins: what is written from now on is in the next
+ * set. The set stays until the next call. False: it could not be found out. */
 bool track_collect(struct track_set *out);
 
 #endif

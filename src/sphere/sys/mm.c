@@ -1,6 +1,7 @@
 /* Calls that change the address space. */
 #include <linux/mman.h>
 
+#include "ckpt/rt/track.h"
 #include "engine/cache.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
@@ -57,8 +58,11 @@ static long changing(gaddr start, size_t len, long nr, const uint64_t a[6]) {
     bool code = may_hold_code(start, end);
     if (!code) lock_drop(&cache_lock);
     long ret = sys6(nr, (long)a[0], (long)a[1], (long)a[2], (long)a[3], (long)a[4], (long)a[5]);
-    if (code) {
-        code_watch_forget(start, end);
+    if (code) code_watch_forget(start, end);
+    if (code) lock_drop(&cache_lock);
+    if (unlikely(track_is_on)) {
+        lock_take(&cache_lock);
+        track_changed(start, end);
         lock_drop(&cache_lock);
     }
     return ret;

@@ -1,0 +1,173 @@
+#include "ckpt/rt/save.h"
+
+#include <linux/futex.h>
+#include <linux/mman.h>
+#include <linux/time_types.h>
+
+#include "ckpt/rt/saver.h"
+#include "ckpt/rt/track.h"
+#include "inproc/fmt.h"
+#include "inproc/layout.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+#include "sphere/aspace.h"
+#include "sphere/channel.h"
+#include "sphere/gate.h"
+
+#define FAULT_NS 1300 /* what tracking costs for a page that is written: once an interval */
+#define COST_SHARE 40 /* an interval is at least so many times what its checkpoint costs: 2.5 % */
+#define TAKER_SHARE 5 /* and so many times what storing it takes on another processor */
+
+uint64_t save_interval_ms = 1000;
+
+static struct ckpt_area *area; /* NULL: no checkpoints */
+static uint32_t area_ring;
+static uint64_t area_stream;
+static uint64_t due_at; /* monotonic clock */
+static bool given_up;   /* this checkpoint */
+
+static uint64_t now_ns(void) {
+    int64_t t[2];
+    SYS(clock_gettime, 1 /* CLOCK_MONOTONIC */, t);
+    return (uint64_t)t[0] * 1000000000ull + (uint64_t)t[1];
+}
+
+void save_start(int channel_fd, uint32_t ring, uint64_t stream) {
+    saver_after_fork();
+    track_after_fork();
+    area = NULL;
+    if (!save_interval_ms || !the_channel->shares || ring >= CHANNEL_RINGS) return;
+    long got = SYS(mmap, LAYOUT_CKPT, sizeof *area, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+                   channel_fd, AREA_OFFSET(ring));
+    if (sys_failed(got)) return;
+    area = (struct ckpt_area *)got;
+    area_ring = ring;
+    area_stream = stream;
+    due_at = now_ns() + save_interval_ms * 1000000;
+}
+
+/* What somebody who has died left there is nobody's. */
+static bool is_idle(void) {
+    return __atomic_load_n(&area->state, __ATOMIC_ACQUIRE) == AREA_IDLE || area->stream != area_stream;
+}
+
+bool save_is_due(uint64_t now) { return area && now >= due_at && is_idle(); }
+
+/* ---- entries ---- */
+
+static void call_taker(void) {
+    __atomic_fetch_or(&the_channel->ckpt_busy[area_ring / 64], 1ull << area_ring % 64, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&the_channel->ckpt_bell, 1, __ATOMIC_SEQ_CST);
+    SYS(futex, &the_channel->ckpt_bell, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
+}
+
+static bool is_hopeless(void) {
+    return __atomic_load_n(&the_channel->stopped, __ATOMIC_ACQUIRE) || area->failed || !channel_controller_lives();
+}
+
+static void wait_on(uint32_t *word, uint32_t seen) {
+    struct __kernel_timespec patience = {0, 200000000};
+    SYS(futex, word, FUTEX_WAIT, seen, &patience, 0, 0);
+}
+
+/* A place for the next entry; NULL: the checkpoint is given up. */
+static void *reserve(void) {
+    while (area->head - __atomic_load_n(&area->tail, __ATOMIC_ACQUIRE) >= AREA_ENTRIES) {
+        uint32_t seen = __atomic_load_n(&area->space, __ATOMIC_ACQUIRE);
+        __atomic_store_n(&area->waits, 1, __ATOMIC_SEQ_CST);
+        call_taker();
+        if (area->head - __atomic_load_n(&area->tail, __ATOMIC_SEQ_CST) < AREA_ENTRIES) break;
+        wait_on(&area->space, seen);
+        given_up |= is_hopeless();
+        if (given_up) return NULL;
+    }
+    __atomic_store_n(&area->waits, 0, __ATOMIC_RELAXED);
+    return area->pages[area->head % AREA_ENTRIES];
+}
+
+static void put(enum area_kind kind, uint16_t flags, gaddr address, size_t len) {
+    area->entries[area->head % AREA_ENTRIES] = (struct area_entry){address, (uint16_t)kind, flags, (uint32_t)len};
+    __atomic_store_n(&area->head, area->head + 1, __ATOMIC_RELEASE);
+}
+
+/* In as many entries as it takes. */
+static void put_bytes(enum area_kind kind, const void *from, size_t len) {
+    for (const uint8_t *p = from; len && !given_up;) {
+        size_t n = MIN(len, CKPT_PAGE);
+        void *to = reserve();
+        if (!to) return;
+        memcpy(to, p, n);
+        put(kind, 0, 0, n);
+        p += n;
+        len -= n;
+    }
+}
+
+/* ---- pages ---- */
+
+static bool can_be_read(const struct mapping *m) { return aspace_host_prot((int)m->prot) & (PROT_READ | PROT_WRITE); }
+
+static void put_pages(const struct mapping *m, gaddr start, gaddr end) {
+    bool closed = !can_be_read(m);
+    if (closed) SYS(mprotect, start, end - start, PROT_READ);
+    uint16_t flags = m->file.ino ? AREA_FILE_BASE : 0;
+    for (; start < end && !given_up; start += PAGE_SIZE) {
+        void *to = reserve();
+        if (!to) break;
+        given_up |= !guest_read(to, start, PAGE_SIZE);
+        put(AREA_PAGE, flags, start, PAGE_SIZE);
+    }
+    if (closed) SYS(mprotect, m->start, m->end - m->start, aspace_host_prot((int)m->prot));
+}
+
+static void put_set(const struct track_set *set) {
+    put_bytes(AREA_DROPPED, set->dropped, set->n_dropped * sizeof *set->dropped);
+    for (size_t i = 0; i < set->n_written && !given_up; i++) {
+        struct mapping m;
+        for (gaddr at = set->written[i].start, end = set->written[i].end; at < end && !given_up; at = m.end) {
+            if (!aspace_find(at, &m)) return; /* not possible: it was a mapping a moment ago */
+            put_pages(&m, at, MIN(end, m.end));
+        }
+    }
+}
+
+/* ---- the whole ---- */
+
+static void wait_until_idle(void) {
+    while (!is_idle() && !is_hopeless()) wait_on(&area->state, AREA_BUSY);
+}
+
+static void stretch(uint64_t began, size_t pages) {
+    uint64_t now = now_ns(), cost = now - began + pages * FAULT_NS;
+    uint64_t wait = MAX(save_interval_ms * 1000000, cost * COST_SHARE);
+    due_at = now + MAX(wait, area->took_us * 1000 * TAKER_SHARE);
+}
+
+static void give_up_for_good(const char *why) {
+    if (trace_level) say("no more checkpoints: %s", why);
+    area = NULL;
+}
+
+bool save_checkpoint(const struct ckpt_place *place, const void *state, size_t len, bool last) {
+    struct track_set set;
+    uint64_t began = now_ns();
+    if (!area) return false;
+    if (last) wait_until_idle();
+    if (!is_idle() || area->failed) return false;
+    if (!track_start() || !track_collect(&set)) return give_up_for_good("memory cannot be tracked"), false;
+    given_up = false;
+    area->head = area->tail = 0;
+    area->stream = area_stream;
+    area->serial++;
+    __atomic_store_n(&area->state, AREA_BUSY, __ATOMIC_RELEASE);
+    put_bytes(AREA_BEGIN, place, sizeof *place);
+    call_taker();
+    put_set(&set);
+    put_bytes(AREA_STATE, state, len);
+    bool complete = !given_up;
+    if (reserve()) put(complete ? AREA_END : AREA_GIVE_UP, 0, 0, 0);
+    call_taker();
+    if (!complete) return give_up_for_good("a page could not be saved"), false;
+    stretch(began, set.n_pages);
+    return true;
+}
