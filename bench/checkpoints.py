@@ -6,7 +6,7 @@ store. Both sides of the comparison save the same blocks of 64 bytes at the same
 log keeps 72 bytes for each (contents and address), for ever. The store's figure is what its files take on disk, metadata and
 free slots included. Prints a table and writes $BUILD/bench/checkpoints.svg."""
 
-import argparse, math, os, shutil, subprocess, sys, tempfile
+import argparse, math, os, random, shutil, subprocess, sys, tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.abspath(os.environ.get("BUILD") or os.path.join(HERE, "..", "build"))
@@ -15,31 +15,24 @@ SOURCES = ["files.c", "store.c", "write.c", "merge.c", "meta.c", "slots.c"]
 TARGETS = {60: 6, 600: 36}
 SHOWN = [1, 2, 5, 10, 20, 40, 60, 100, 200, 300, 400, 500, 600]
 
+INTERVAL = 100 # milliseconds of CPU time: a tenth of the recorder's, for programs with a tenth of the memory that is worth recording
+
 PROGRAMS = {
-    # name: (CPU milliseconds between checkpoints, command)
-    "sqlite3": (20, ["sqlite3", ":memory:", """
-        create table t(id integer primary key, k integer, v text);
-        create index tk on t(k);
-        with recursive c(i) as (select 1 union all select i + 1 from c where i < 60000)
-          insert into t select i, i * 7919 % 60007, hex(randomblob(60)) from c;
-        with recursive c(i) as (select 1 union all select i + 1 from c where i < 100000000)
-          select count(*) from c where i % 1000 < 0;
-        """ + "update t set v = hex(randomblob(60)), k = k + 1 where id % 97 = abs(random()) % 97;\n" * 20000]),
-    "python3": (20, ["/usr/bin/python3", "-S", "-E", "-c", """
-import random
-random.seed(1)
-people = [{"name": str(i), "friends": [], "money": 100.0} for i in range(30000)]
-for p in people:
-    p["friends"] = random.sample(range(len(people)), 8)
-while True:
-    i = int(random.paretovariate(0.6)) * 7 % len(people)
-    p = people[i]
-    q = people[p["friends"][random.randrange(8)]]
-    p["money"], q["money"] = p["money"] * 0.99, q["money"] + p["money"] * 0.01
-    if random.random() < 0.01:
-        p["friends"] = random.sample(range(len(people)), 8)
-"""]),
-    "xz": (20, ["sh", "-c", "exec xz -6 -T1 -c < big > /dev/null"]),
+    # a database whose rows are updated, a quarter of them with each statement
+    "sqlite3": ["sqlite3", ":memory:", ".read work.sql"],
+    # waves on a grid of 400 x 400 points
+    "lua": ["lua5.4", "-e", """
+local n = 400
+local a, b = {}, {}
+for i = 1, n * n do a[i], b[i] = math.random(), 0.0 end
+while true do
+  for i = n + 1, n * (n - 1) do
+    b[i] = (a[i - 1] + a[i + 1] + a[i - n] + a[i + n]) * 0.5 - b[i]
+  end
+  a, b = b, a
+end"""],
+    # compression of text without end
+    "xz": ["xz", "-1", "-T1", "-c"] + ["big"] * 200,
 }
 
 
@@ -53,21 +46,30 @@ def build():
     return program
 
 
+SQL = """
+create table t(id integer primary key, k integer, v text);
+create index tk on t(k);
+with recursive c(i) as (select 1 union all select i + 1 from c where i < 20000)
+  insert into t select i, i * 7919 % 20011, hex(randomblob(60)) from c;
+"""
+UPDATE = "update t set v = hex(randomblob(60)), k = k + 1 where id % 4 = abs(random()) % 4;\n"
+
+
 def make_input(folder):
-    """Text that xz has to work for: words of a small language, 64 MB."""
-    import random
+    """Text that xz has to work for, words of a small language, 16 MB; and statements that go on for a minute."""
     random.seed(7)
     words = ["".join(random.choices("etaoinshrdlu", k=random.randint(2, 9))) for _ in range(20000)]
     with open(os.path.join(folder, "big"), "w") as f:
-        for _ in range(64):
+        for _ in range(16):
             f.write(" ".join(random.choices(words, k=170000)) + "\n")
+    with open(os.path.join(folder, "work.sql"), "w") as f:
+        f.write(SQL + UPDATE * 100000)
 
 
 def measure(driver, name, n, folder):
-    interval, command = PROGRAMS[name]
     dir = tempfile.mkdtemp(dir=WORK)
     try:
-        p = subprocess.run([driver, str(n), str(interval), dir, "--", *command], cwd=folder, stdout=subprocess.PIPE, text=True,
+        p = subprocess.run([driver, str(n), str(INTERVAL), dir, "--", *PROGRAMS[name]], cwd=folder, stdout=subprocess.PIPE, text=True,
                            stdin=subprocess.DEVNULL)
     finally:
         shutil.rmtree(dir)
@@ -81,7 +83,7 @@ def size(n):
 
 
 def table(name, rows):
-    print(f"{name}: a checkpoint every {PROGRAMS[name][0]} ms of CPU time, {rows[-1][4] * 4096 / 1e6:.0f} MB of private memory")
+    print(f"{name}: a checkpoint every {INTERVAL} ms of CPU time, {rows[-1][4] * 4096 / 1e6:.0f} MB of private memory")
     print(f"{'taken':>7}{'left':>6}{'store':>12}{'undo log':>12}{'ratio':>8}")
     for taken, left, store, undo, _ in rows:
         if taken in SHOWN:

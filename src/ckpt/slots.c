@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 #define RUN_SLOTS 16384u             /* written at once: 1 MB */
-#define TRIM_WORDS (65536 / 64 / 64) /* pieces of 64 KB are given back */
+#define TRIM_WORDS 4           /* pieces of 16 KB and more are given back */
 
 bool slots_create(struct slots *s, int fd) {
     *s = (struct slots){.fd = fd, .run = malloc(RUN_SLOTS * CKPT_BLOCK)};

@@ -122,7 +122,7 @@ bool ckpt_page(struct ckpt_store *s, uint64_t address, enum ckpt_base base, cons
 static void trim(struct ckpt_store *s) {
     uint64_t spare = s->slots.n - s->slots.used;
     if (spare < s->trimmed) s->trimmed = spare;
-    if (spare - s->trimmed <= s->slots.used / 8) return;
+    if (spare - s->trimmed <= s->slots.used / 32) return;
     slots_trim(&s->slots);
     s->trimmed = spare;
 }

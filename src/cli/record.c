@@ -1,7 +1,7 @@
 /* reprise record: runs a program with a runtime that records, and writes the log.
  *
- * Three threads: this one takes events out of the rings and looks after the child, one compresses and writes frames
- * (log_writer.c), one keeps mapped files (file_keeper.c). */
+ * Four threads: this one takes events out of the rings and looks after the child, one compresses and writes frames
+ * (log_writer.c), one keeps mapped files (file_keeper.c), one stores checkpoints (ckpt/taker.c). */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ckpt/taker.h"
 #include "cli/channel_host.h"
 #include "cli/child.h"
 #include "cli/cli.h"
@@ -77,6 +78,7 @@ struct session {
     struct log_writer writer;
     struct file_keeper keeper;
     struct drain drain;
+    struct taker *taker; /* NULL: no checkpoints */
     struct child child;
     bool has_latest;
     const char *stopped; /* why recording stopped before the program ended, or NULL */
@@ -328,11 +330,19 @@ static unsigned count_left(struct session *s) {
     return left;
 }
 
+/* Whatever goes wrong with them costs time at replay, nothing else. */
+static void finish_checkpoints(struct session *s) {
+    char why[WHY_MAX];
+    taker_stop(s->taker, why);
+    if (why[0]) complain("%s", why);
+}
+
 static void finish(struct session *s) {
     unsigned left = count_left(s);
     if (left && !s->stopped) complain("%u process%s on unrecorded", left, left == 1 ? " goes" : "es go");
     drain_stop(&s->drain);
     drain_rest(s);
+    finish_checkpoints(s);
     keeper_finish(&s->keeper);
     writer_finish(&s->writer);
     if (s->writer.trouble) stop_for_writer(s, s->writer.trouble);
@@ -377,7 +387,7 @@ static int record_main(int argc, char **argv) {
     uint32_t nobody = 0; /* until the runtime says it itself */
     __atomic_compare_exchange_n(&channel_ring(s->channel, 0)->pid, &nobody, (uint32_t)s->child.pid, false,
                                 __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    const int own[] = {s->lock, s->log, s->sockets[0], s->store.dir};
+    const int own[] = {s->lock, s->log, s->sockets[0], s->store.dir, s->channel_fd};
     child_let_go(own, sizeof own / sizeof *own);
     if (!writer_start(&s->writer) || !keeper_start(&s->keeper)) {
         drain_stop(&s->drain);
@@ -385,6 +395,7 @@ static int record_main(int argc, char **argv) {
         waitpid(s->child.pid, &s->child.status, 0);
         exit_like(s->child.status);
     }
+    s->taker = taker_start(s->channel, s->channel_fd, s->dir);
     child_watch(&s->child, &s->channel->doorbell);
     watch(s);
     finish(s);
