@@ -405,7 +405,8 @@ long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr n
     if (new_len > old_len && !within_limits(new_len - old_len, is_data(m.prot, m.flags)))
         return lock_drop(&cache_lock), -ENOMEM;
     code_watch_forget(old, old + MAX(old_len, PAGE_SIZE));
-    if (m.tracked && old_len) SYS(mprotect, old, old_len, aspace_host_prot((int)m.prot)); /* one piece for the kernel */
+    bool in_pieces = m.tracked || (track_closes && !is_shared(m.flags));
+    if (in_pieces && old_len) SYS(mprotect, old, old_len, aspace_host_prot((int)m.prot)); /* one for the kernel */
     long got;
     if (flags & MREMAP_FIXED) {
         if ((new_addr & ~PAGE_MASK) || aspace_is_runtime(new_addr, new_len)) return lock_drop(&cache_lock), -EINVAL;

@@ -235,10 +235,18 @@ static void on_fault(struct thread *t, struct siginfo_raw *info, struct ucontext
     hold_further_signals(uc);
 }
 
+/* A write in the cache to a page that the tracker has closed: it is repeated. At once, because writes that are not the guest's
+ * own (host addresses below its stack) would otherwise be left out. In the cache no thread holds a lock. */
+static bool is_closed_page(int signo, const struct ucontext_raw *uc) {
+    return signo == SIGSEGV_ && uc->mc.trapno == TRAP_PAGE_FAULT && (uc->mc.err & PF_WRITE) && cache_contains(uc->mc.rip) &&
+           track_write_fault(uc->mc.cr2);
+}
+
 void signals_handle(int signo, struct siginfo_raw *info, struct ucontext_raw *uc) {
     struct thread *t = thread_self();
     bool by_kernel = info->code > 0;
     if (is_sync(signo) && by_kernel) {
+        if (unlikely(track_closes) && is_closed_page(signo, uc)) return;
         hurry_swallowed(t->tb, signo);
         if (uc->mc.rip == (uint64_t)rt_step) {
             uc->mc.rip = t->tb->step_host_pc;

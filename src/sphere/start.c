@@ -152,6 +152,7 @@ static void read_option(struct orders *o, const char *key) {
     if (str_starts(key, "single-from=")) single_from = number(value, 10);
     if (str_starts(key, "crash=")) o->crash = true;
     if (str_starts(key, "ckpt=")) save_interval_ms = number(value, 10);
+    if (str_starts(key, "ckpt-stretch=")) save_stretches = *value != '0';
     if (str_starts(key, "track=")) track_wanted = is_value(value, "uffd") ? TRACK_UFFD : TRACK_MPROTECT;
     if (str_starts(key, "policy=")) {
         if (is_value(value, "count")) o->policy = &policy_count;

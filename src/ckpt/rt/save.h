@@ -19,6 +19,8 @@
 
 /* `--debug ckpt=MS`, 0: none. */
 extern uint64_t save_interval_ms;
+/* `--debug ckpt-stretch=0`: the interval is kept whatever it costs. For tests. */
+extern bool save_stretches;
 
 /* When a stream begins: at the start, after exec, after a fork in the child. Nothing more happens until a checkpoint is due. */
 void save_start(int channel_fd, uint32_t ring, uint64_t stream);
