@@ -450,11 +450,6 @@ void emit_not_reg(struct emitter *e, int reg) {
     put(e, (uint8_t)(0xd0 | (reg & 7)));
 }
 
-void emit_cmp_self(struct emitter *e) {
-    put(e, 0x39);
-    put(e, 0xc9);
-}
-
 void emit_test_cl(struct emitter *e, uint8_t imm) {
     put(e, 0xf6);
     put(e, 0xc1);

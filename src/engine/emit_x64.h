@@ -88,7 +88,6 @@ bool emit_is_gs_indexed(const struct insn *in, const uint8_t *bytes);
 /* INSN_FAR that may succeed (or, sysenter, must not be tried): to be done by hand. */
 bool emit_is_far_transfer(const struct insn *in);
 void emit_not_reg(struct emitter *e, int reg);                 /* no flags */
-void emit_cmp_self(struct emitter *e);                         /* cmp %ecx,%ecx: flags known */
 void emit_test_cl(struct emitter *e, uint8_t imm);             /* test $imm,%cl */
 void emit_int(struct emitter *e, uint8_t opcode, uint8_t imm); /* int3, int1 or int imm */
 

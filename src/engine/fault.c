@@ -1,5 +1,6 @@
 /* From an interrupted place in the cache back to exact guest state. */
 #include "engine/engine.h"
+#include "engine/flags.h"
 
 /* Offsets inside the return sequence of translate.c: mov (9 bytes), movzwl (4), push, ret. */
 #define RET_PUSH_OFF 13
@@ -30,7 +31,7 @@ gaddr fault_guest_pc(uint64_t host_pc) {
     return b ? b->pc + b->map[insn_at(b, host_pc)].guest_off : 0;
 }
 
-enum fault_where fault_to_guest(struct tblock *t, const struct fault_regs *regs) {
+static enum fault_where recover(struct tblock *t, const struct fault_regs *regs) {
     struct block *b = cache_block_at(regs->host_pc);
     if (!b) return FAULT_NOT_CACHE;
     int i = insn_at(b, regs->host_pc);
@@ -77,4 +78,10 @@ enum fault_where fault_to_guest(struct tblock *t, const struct fault_regs *regs)
     default: break;
     }
     return FAULT_INSIDE;
+}
+
+enum fault_where fault_to_guest(struct tblock *t, const struct fault_regs *regs) {
+    enum fault_where where = recover(t, regs);
+    if (the_policy->ticks && (where == FAULT_INSIDE || where == FAULT_AT_BOUNDARY)) flags_settle_fault(t);
+    return where;
 }

@@ -89,3 +89,7 @@ void flags_settle_indirect(struct tblock *t, gaddr target) {
     if (flags_are_dead(target, target)) t->rflags &= ~RFLAGS_ARITH;
     lock_drop(&cache_lock);
 }
+
+void flags_settle_fault(struct tblock *t) {
+    flags_settle_indirect(t, t->pc);
+}

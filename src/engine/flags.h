@@ -1,8 +1,8 @@
 /* Arithmetic flags that nobody reads any more.
  *
  * Counting a tick with `sub` destroys them, so that is done where a scan of the code at the destination shows that they are
- * overwritten before anything reads them. The count must not show: behind such a tick all flags have fixed values (those of
- * comparing a register with itself), and at a tick point that ends the budget dead flags are zero. */
+ * overwritten before anything reads them. The count must not show: dead flags are zero wherever somebody could look, which is at
+ * a tick point that ends the budget, in the frame of a fault, and in the debugger. */
 #ifndef REPRISE_FLAGS_H
 #define REPRISE_FLAGS_H
 
@@ -17,5 +17,7 @@ bool flags_are_dead(gaddr from, gaddr pc);
 void flags_settle_direct(struct tblock *t);
 /* The same for an indirect one to `target`. */
 void flags_settle_indirect(struct tblock *t, gaddr target);
+/* The program was interrupted at t->pc. */
+void flags_settle_fault(struct tblock *t);
 
 #endif

@@ -16,7 +16,8 @@
  *   call *x       as jmp *x, with push $K in front of call *TABLE_CALL(,%rcx,8); site
  *   entry[CALL_IND]  entry[CALL] then entry[JMP_IND]
  *
- *   tick          subq $1,%gs:ticks; js cold; cmp %ecx,%ecx where the scan of flags.h finds flags dead at the destination; else
+ *   tick          subq $1,%gs:ticks; js cold (for a jump: jns destination; jmp cold) where the scan of flags.h finds flags
+ *                 dead at the destination; else
  *                 mov %rcx,%gs:s; mov %gs:ticks,%rcx; jrcxz cold; lea -1(%rcx),%rcx; mov %rcx,%gs:ticks; mov %gs:s,%rcx
  *                 in front of direct transfers; of indirect ones at the entry they arrive at, where more is known
  *
@@ -240,7 +241,6 @@ static void emit_verify_target(struct emitter *e, const struct region *r, const 
     if (the_policy->ticks && b->flags_dead) {
         emit_sub_tb_1(e, TB_TICKS);
         emit_jcc_fixed(e, 8 /* s */, r->tramp_tick);
-        emit_cmp_self(e);
     } else if (the_policy->ticks) {
         emit_load_tb(e, RCX, TB_TICKS);
         emit_jrcxz_back(e, gap);
@@ -309,18 +309,24 @@ static void emit_tick_rcx(struct build *b, gaddr pc, int slot) {
     emit_store_tb(e, RCX, TB_TICKS);
 }
 
-/* In front of a direct transfer: counts one tick, and leaves the cache at pc when the budget is used up. */
+static bool flags_are_free(const struct build *b, const struct insn *in) {
+    return !b->exact_flags && flags_are_dead(in->pc, in->target);
+}
+
+static void emit_tick_with_flags_kept(struct build *b, const struct insn *in) {
+    emit_store_tb(&b->e, RCX, TB_S2);
+    emit_tick_rcx(b, in->pc, TB_S2);
+    emit_load_tb(&b->e, RCX, TB_S2);
+}
+
+/* In front of a direct call: counts one tick, and leaves the cache at pc when the budget is used up. */
 static void emit_tick(struct build *b, const struct insn *in) {
-    struct emitter *e = &b->e;
-    if (!b->exact_flags && flags_are_dead(in->pc, in->target)) {
-        emit_sub_tb_1(e, TB_TICKS);
-        add_cold(b, in->pc, -1)->rel32 = emit_jcc_fixed(e, 8 /* s */, NULL);
-        emit_cmp_self(e);
+    if (!flags_are_free(b, in)) {
+        emit_tick_with_flags_kept(b, in);
         return;
     }
-    emit_store_tb(e, RCX, TB_S2);
-    emit_tick_rcx(b, in->pc, TB_S2);
-    emit_load_tb(e, RCX, TB_S2);
+    emit_sub_tb_1(&b->e, TB_TICKS);
+    add_cold(b, in->pc, -1)->rel32 = emit_jcc_fixed(&b->e, 8 /* s */, NULL);
 }
 
 /* Where nothing runs past: the way from the last jrcxz to the cold part. */
@@ -339,6 +345,20 @@ static void emit_gap_here(struct build *b) {
     uint8_t *skip = emit_jmp_short(&b->e);
     emit_gap(b);
     emit_land_short(&b->e, skip);
+}
+
+/* A jump that is taken: the same, and the jump. */
+static void emit_tick_and_jump(struct build *b, const struct insn *in) {
+    struct emitter *e = &b->e;
+    if (flags_are_free(b, in)) {
+        emit_sub_tb_1(e, TB_TICKS);
+        add_exit(b, emit_jcc(e, 9 /* ns */, NULL), in->target, ENTRY_PLAIN);
+        add_cold(b, in->pc, -1)->rel32 = emit_jmp_fixed(e, NULL);
+        return;
+    }
+    emit_tick_with_flags_kept(b, in);
+    add_exit(b, emit_jmp(e, NULL), in->target, ENTRY_PLAIN);
+    emit_gap(b);
 }
 
 /* False: no room. */
@@ -529,7 +549,7 @@ static void emit_insn(struct build *b, int i) {
     bool tick = ticks_at(in);
     if (tick && (in->cls == INSN_JMP_IND || in->cls == INSN_CALL_IND || in->cls == INSN_RET)) {
         emit_store_tb_u64(e, TB_JUMP_PC, in->pc);
-    } else if (tick && (in->cls == INSN_JMP || in->cls == INSN_CALL)) {
+    } else if (tick && in->cls == INSN_CALL) {
         emit_tick(b, in);
     }
     b->map[i].lead = (uint16_t)(e->p - b->host - b->map[i].host_off);
@@ -540,15 +560,15 @@ static void emit_insn(struct build *b, int i) {
 
     switch (in->cls) {
     case INSN_JMP:
-        add_exit(b, emit_jmp(e, NULL), in->target, ENTRY_PLAIN);
-        emit_gap(b);
+        if (tick)
+            emit_tick_and_jump(b, in);
+        else
+            add_exit(b, emit_jmp(e, NULL), in->target, ENTRY_PLAIN);
         break;
     case INSN_JCC:
         if (tick) {
             uint8_t *skip = emit_jcc_short(e, in->cc ^ 1);
-            emit_tick(b, in);
-            add_exit(b, emit_jmp(e, NULL), in->target, ENTRY_PLAIN);
-            emit_gap(b);
+            emit_tick_and_jump(b, in);
             emit_land_short(e, skip);
         } else {
             add_exit(b, emit_jcc(e, in->cc, NULL), in->target, ENTRY_PLAIN);
