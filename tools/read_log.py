@@ -22,7 +22,8 @@ KINDS = {  # number: name, bytes of the struct behind the head
     1: ("START", 712), 2: ("FORKED", 24), 3: ("MAP", 104), 4: ("MEMORY", 16), 5: ("SYSCALL", 72), 6: ("OUT", 16),
     7: ("FORK", 16), 8: ("CLONE", 16), 9: ("EXEC", 16), 10: ("EXIT", 8), 11: ("END", 8), 12: ("SIGNAL", 152),
     13: ("FAULT", 152), 14: ("PREEMPT", 0), 15: ("TURN", 0), 16: ("INSN", 40), 17: ("HASH", 16), 18: ("ACQUIRE", 32),
-    19: ("RELEASE", 32), 20: ("MAPPED", 64), 21: ("CHANGE", 40), 22: ("CHECKPOINT", 24)}
+    19: ("RELEASE", 32), 20: ("MAPPED", 64), 21: ("CHANGE", 40), 22: ("CHECKPOINT", 24), 23: ("STOP", 0),
+    24: ("POKE", 16), 25: ("REGS", 176)}
 
 # ---- the two libraries ----
 
@@ -196,7 +197,9 @@ def events(recording, stream):
             payload = frame.raw[at + EVENT.size:at + size]
             if len(payload) < KINDS[kind][1]:
                 raise Damage("an event too small for its kind")
-            if kind in (4, 6) and struct.unpack_from("<QI", payload)[1] > len(payload) - 16:
+            if kind in (4, 6, 24) and struct.unpack_from("<QI", payload)[1] > len(payload) - 16:
+                raise Damage("an event with more bytes than it has room for")
+            if kind == 25 and struct.unpack_from("<Q", payload, 168)[0] > len(payload) - 176:
                 raise Damage("an event with more bytes than it has room for")
             yield number, frame.position + at, kind, flags, code, size, thread, regs, ticks, payload
             number += 1
@@ -213,7 +216,7 @@ def payload_facts(kind, payload, flags):
         return dict(zip(("pid", "ppid", "parent", "parent_thread"), struct.unpack_from("<IIQI", p)))
     if name == "MAP":
         return dict(zip(("start", "end", "offset", "prot", "map_flags"), struct.unpack_from("<QQQII", p)))
-    if name in ("MEMORY", "OUT"):
+    if name in ("MEMORY", "OUT", "POKE"):
         addr, length = struct.unpack_from("<QI", p)
         return {"addr": addr, "len": length, "bytes": p[16:16 + length].hex()}
     if name == "SYSCALL":
@@ -234,6 +237,9 @@ def payload_facts(kind, payload, flags):
         return dict(zip(("object", "page", "version", "writable"), struct.unpack_from("<QQQI", p)))
     if name == "CHECKPOINT":
         return dict(zip(("number", "threads", "why", "n_threads"), struct.unpack_from("<QQII", p)))
+    if name == "REGS":
+        pc, rflags, _, _, sigmask, extended = struct.unpack_from("<6Q", p, 128)
+        return {"pc": pc, "rflags": rflags, "sigmask": sigmask, "extended": extended}
     if name == "CHANGE":
         return dict(zip(("dev", "ino", "offset", "size", "len"), struct.unpack_from("<QQQQI", p)))
     if name == "MAPPED":

@@ -93,10 +93,10 @@ static void print_insn(FILE *to, const struct event *e) {
 }
 
 static void print_flags(FILE *to, uint8_t flags) {
-    static const char *const names[] = {"at-gate", "after", "restore-mask", "output"};
+    static const char *const names[] = {"at-gate", "after", "restore-mask", "output", "retry", "fault", "step"};
     for (int i = 0; i < 8; i++) {
         if (!(flags & 1 << i)) continue;
-        if (i < 4)
+        if (i < 7)
             fprintf(to, " +%s", names[i]);
         else
             fprintf(to, " +%#x", 1u << i);
@@ -114,6 +114,7 @@ void event_print(FILE *to, const struct event *e) {
     }
     case EV_MAP: print_map(to, EVENT_PAYLOAD(e, ev_map)); break;
     case EV_MEMORY:
+    case EV_POKE:
     case EV_OUT: print_memory(to, e); break;
     case EV_SYSCALL: print_syscall(to, e); break;
     case EV_FORK:
@@ -124,7 +125,13 @@ void event_print(FILE *to, const struct event *e) {
     case EV_SIGNAL:
     case EV_FAULT: print_signal(to, e); break;
     case EV_PREEMPT:
-    case EV_TURN: break;
+    case EV_STOP: break;
+    case EV_TURN:
+        if (e->code) fprintf(to, "signal %u", e->code);
+        break;
+    case EV_REGS:
+        fprintf(to, "pc %lx rsp %lx", EVENT_PAYLOAD(e, ev_regs)->pc, EVENT_PAYLOAD(e, ev_regs)->gpr[4]);
+        break;
     case EV_INSN: print_insn(to, e); break;
     case EV_HASH:
         fprintf(to, "%016lx over %lu bytes", EVENT_PAYLOAD(e, ev_hash)->hash, EVENT_PAYLOAD(e, ev_hash)->bytes);
@@ -227,6 +234,7 @@ void event_print_json(FILE *to, const struct event *e) {
     const struct ev_page *page = p;
     const struct ev_change *change = p;
     const struct ev_checkpoint *checkpoint = p;
+    const struct ev_regs *regs = p;
     switch ((enum event_kind)e->kind) {
     case EV_START: json_start(to, p); break;
     case EV_FORKED:
@@ -234,6 +242,7 @@ void event_print_json(FILE *to, const struct event *e) {
         break;
     case EV_MAP: json_map(to, p); break;
     case EV_MEMORY:
+    case EV_POKE:
     case EV_OUT:
         NUMBER(memory, addr), NUMBER(memory, len);
         json_hex(to, "bytes", event_bytes(e), memory->len);
@@ -247,7 +256,9 @@ void event_print_json(FILE *to, const struct event *e) {
     case EV_SIGNAL:
     case EV_FAULT: json_signal(to, p); break;
     case EV_PREEMPT:
+    case EV_STOP:
     case EV_TURN: break;
+    case EV_REGS: NUMBER(regs, pc), NUMBER(regs, rflags), NUMBER(regs, sigmask), NUMBER(regs, extended); break;
     case EV_INSN:
         fprintf(to, ", \"insn\": \"%s\", \"insn_flags\": %lu", insn_name(e->code), insn->flags);
         NUMBER(insn, rax), NUMBER(insn, rbx), NUMBER(insn, rcx), NUMBER(insn, rdx);

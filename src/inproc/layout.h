@@ -51,6 +51,7 @@
 #define LAYOUT_RING UL(0x7ef0e0000000)    /* the ring of this address space's stream; its data twice in a row */
 #define LAYOUT_STUBS UL(0x7ef0f0000000)   /* miss stubs: what empty table entries point to */
 #define LAYOUT_SHARED UL(0x7ef700000000)  /* tables of memory shared between processes, log/shared.h */
+#define LAYOUT_TRACES UL(0x7ef7f0000000)  /* who traces whom inside the sphere, sphere/trace_table.h */
 #define LAYOUT_THREADS UL(0x7ef800000000) /* thread blocks, one slot each */
 #define LAYOUT_THREADS_END UL(0x7eff00000000)
 #define LAYOUT_THREAD_SLOT UL(0x100000)

@@ -4,7 +4,7 @@
 
 #include "log/recording.h"
 
-/* The struct behind the head, by kind; PREEMPT and TURN have none. */
+/* The struct behind the head, by kind; PREEMPT, TURN and STOP have none. */
 static const uint32_t payload_sizes[] = {
     [EV_START] = sizeof(struct ev_start),
     [EV_FORKED] = sizeof(struct ev_forked),
@@ -28,6 +28,9 @@ static const uint32_t payload_sizes[] = {
     [EV_MAPPED] = sizeof(struct ev_mapped),
     [EV_CHANGE] = sizeof(struct ev_change),
     [EV_CHECKPOINT] = sizeof(struct ev_checkpoint),
+    [EV_STOP] = 0,
+    [EV_POKE] = sizeof(struct ev_memory),
+    [EV_REGS] = sizeof(struct ev_regs),
 };
 
 const char *event_kind_name(unsigned kind) {
@@ -53,7 +56,10 @@ const char *event_check(const void *bytes, size_t n) {
     if (!event_kind_name(e->kind)) return "an event of unknown kind";
     size_t payload = e->size - sizeof *e, needed = event_payload_size(e->kind);
     if (payload < needed) return "an event too small for its kind";
-    if ((e->kind == EV_MEMORY || e->kind == EV_OUT) && EVENT_PAYLOAD(e, ev_memory)->len > payload - needed)
+    if ((e->kind == EV_MEMORY || e->kind == EV_OUT || e->kind == EV_POKE) &&
+        EVENT_PAYLOAD(e, ev_memory)->len > payload - needed)
+        return "an event with more bytes than it has room for";
+    if (e->kind == EV_REGS && EVENT_PAYLOAD(e, ev_regs)->extended > payload - needed)
         return "an event with more bytes than it has room for";
     if (e->kind == EV_CHANGE && EVENT_PAYLOAD(e, ev_change)->len > payload - needed)
         return "an event with more bytes than it has room for";

@@ -13,29 +13,32 @@
 #define EVENT_MAX 65536 /* bytes; larger outputs are cut into several events */
 
 /* X(name, kind number, what the payload is) */
-#define EVENT_KINDS(X)                                                                                 \
-    X(START, 1)    /* struct ev_start; first event after exec */                                       \
-    X(FORKED, 2)   /* struct ev_forked; first event after fork */                                      \
-    X(MAP, 3)      /* struct ev_map; the mappings that START announces */                              \
-    X(MEMORY, 4)   /* struct ev_memory + bytes; contents that START announces */                       \
-    X(SYSCALL, 5)  /* struct ev_syscall; code = number */                                              \
-    X(OUT, 6)      /* struct ev_memory + bytes: what the call before wrote */                          \
-    X(FORK, 7)     /* struct ev_child; the call under way makes a process, whose stream is named */    \
-    X(CLONE, 8)    /* struct ev_child; the call under way makes an R-thread of this stream */          \
-    X(EXEC, 9)     /* struct ev_child; the image is replaced, the process goes on in another stream */ \
-    X(EXIT, 10)    /* struct ev_exit; one R-thread ends */                                             \
-    X(END, 11)     /* struct ev_exit; the process ends: last event */                                  \
-    X(SIGNAL, 12)  /* struct ev_signal; code = signal number */                                        \
-    X(FAULT, 13)   /* struct ev_signal; the same, raised by an instruction */                          \
-    X(PREEMPT, 14) /* the R-thread loses its turn at the tick point that `ticks` names */              \
-    X(TURN, 15)    /* the R-thread goes on where it lost its turn, or starts */                        \
-    X(INSN, 16)    /* struct ev_insn; code = enum recorded_kind */                                     \
-    X(HASH, 17)    /* struct ev_hash; record --check */                                                \
-    X(ACQUIRE, 18) /* struct ev_page; a shared page comes to this process; MEMORY: its contents */     \
-    X(RELEASE, 19) /* struct ev_page; a shared page goes to another process */                         \
-    X(MAPPED, 20)  /* struct ev_mapped; what the mapping call under way maps: follows its SYSCALL */   \
-    X(CHANGE, 21)  /* struct ev_change + bytes: how the call before changed a file that is mapped */   \
-    X(CHECKPOINT, 22) /* struct ev_checkpoint; the state here is kept beside the log */
+#define EVENT_KINDS(X)                                                                                    \
+    X(START, 1)       /* struct ev_start; first event after exec */                                       \
+    X(FORKED, 2)      /* struct ev_forked; first event after fork */                                      \
+    X(MAP, 3)         /* struct ev_map; the mappings that START announces */                              \
+    X(MEMORY, 4)      /* struct ev_memory + bytes; contents that START announces */                       \
+    X(SYSCALL, 5)     /* struct ev_syscall; code = number */                                              \
+    X(OUT, 6)         /* struct ev_memory + bytes: what the call before wrote */                          \
+    X(FORK, 7)        /* struct ev_child; the call under way makes a process, whose stream is named */    \
+    X(CLONE, 8)       /* struct ev_child; the call under way makes an R-thread of this stream */          \
+    X(EXEC, 9)        /* struct ev_child; the image is replaced, the process goes on in another stream */ \
+    X(EXIT, 10)       /* struct ev_exit; one R-thread ends */                                             \
+    X(END, 11)        /* struct ev_exit; the process ends: last event */                                  \
+    X(SIGNAL, 12)     /* struct ev_signal; code = signal number */                                        \
+    X(FAULT, 13)      /* struct ev_signal; the same, raised by an instruction */                          \
+    X(PREEMPT, 14)    /* the R-thread loses its turn at the tick point that `ticks` names */              \
+    X(TURN, 15)       /* the R-thread goes on where it lost its turn, or starts */                        \
+    X(INSN, 16)       /* struct ev_insn; code = enum recorded_kind */                                     \
+    X(HASH, 17)       /* struct ev_hash; record --check */                                                \
+    X(ACQUIRE, 18)    /* struct ev_page; a shared page comes to this process; MEMORY: its contents */     \
+    X(RELEASE, 19)    /* struct ev_page; a shared page goes to another process */                         \
+    X(MAPPED, 20)     /* struct ev_mapped; what the mapping call under way maps: follows its SYSCALL */   \
+    X(CHANGE, 21)     /* struct ev_change + bytes: how the call before changed a file that is mapped */   \
+    X(CHECKPOINT, 22) /* struct ev_checkpoint; the state here is kept beside the log */                   \
+    X(STOP, 23)       /* the R-thread stops for its tracer; TURN when it goes on */                       \
+    X(POKE, 24)       /* struct ev_memory + bytes: what another process of the sphere has written */      \
+    X(REGS, 25)       /* struct ev_regs + bytes: what its tracer has made of the registers */
 
 enum event_kind {
 #define EVENT_ENUM(name, number) EV_##name = number,
@@ -59,6 +62,9 @@ struct event {
                     /* RELEASE: AT_GATE: when the R-thread makes its next call; AFTER: when all R-threads wait */
                     /* CHECKPOINT: like SIGNAL; AT_GATE also where an instruction is about to fault */
 #define EVF_RESTORE_MASK 4 /* SYSCALL: the call waited under a signal mask of its own */
+#define EVF_RETRY 16       /* STOP: with AT_GATE: the R-thread is back at the call, which it will try again */
+#define EVF_FAULT 32       /* STOP: where an instruction raises a signal, whose FAULT may follow */
+#define EVF_STEP 64        /* TURN behind a STOP: one instruction, or one call, and it stops again */
 #define EVF_OUTPUT 8       /* SYSCALL: went to the sphere's standard output or error; see ev_syscall.out_seq */
 
 struct ev_start {
@@ -166,6 +172,13 @@ struct ev_hash {
     uint64_t bytes;
 };
 
+struct ev_regs {
+    uint64_t gpr[16]; /* in hardware order: rax rcx rdx rbx rsp rbp rsi rdi r8..r15 */
+    uint64_t pc, rflags, fs_base, gs_base;
+    uint64_t sigmask;
+    uint64_t extended; /* bytes that follow: vector and x87 registers as xsave lays them out; 0: they are as before */
+};
+
 struct ev_page {
     uint64_t object; /* shared object of the sphere */
     uint64_t page;   /* number of the page in it */
@@ -197,6 +210,7 @@ EVENT_SIZE_CHECK(ev_exit, 8);
 EVENT_SIZE_CHECK(ev_signal, 152);
 EVENT_SIZE_CHECK(ev_insn, 40);
 EVENT_SIZE_CHECK(ev_hash, 16);
+EVENT_SIZE_CHECK(ev_regs, 176);
 EVENT_SIZE_CHECK(ev_page, 32);
 EVENT_SIZE_CHECK(ev_checkpoint, 24);
 

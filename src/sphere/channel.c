@@ -266,6 +266,7 @@ static size_t least_size(uint8_t kind) {
     case EV_FORKED: return sizeof(struct ev_forked);
     case EV_MAP: return sizeof(struct ev_map);
     case EV_MEMORY:
+    case EV_POKE:
     case EV_OUT: return sizeof(struct ev_memory);
     case EV_SYSCALL: return sizeof(struct ev_syscall);
     case EV_FORK:
@@ -276,7 +277,9 @@ static size_t least_size(uint8_t kind) {
     case EV_SIGNAL:
     case EV_FAULT: return sizeof(struct ev_signal);
     case EV_PREEMPT:
+    case EV_STOP:
     case EV_TURN: return 0;
+    case EV_REGS: return sizeof(struct ev_regs);
     case EV_INSN: return sizeof(struct ev_insn);
     case EV_HASH: return sizeof(struct ev_hash);
     case EV_ACQUIRE:
@@ -292,7 +295,8 @@ static bool is_sound(const struct event *e) {
     size_t least = sizeof *e + least_size(e->kind);
     if (e->size < least || e->size > EVENT_MAX || e->size % 8) return false;
     if (e->kind == EV_CHANGE) return ((const struct ev_change *)(e + 1))->len <= e->size - least;
-    if (e->kind != EV_MEMORY && e->kind != EV_OUT) return true;
+    if (e->kind == EV_REGS) return ((const struct ev_regs *)(e + 1))->extended <= e->size - least;
+    if (e->kind != EV_MEMORY && e->kind != EV_OUT && e->kind != EV_POKE) return true;
     return ((const struct ev_memory *)(e + 1))->len <= e->size - least;
 }
 

@@ -77,6 +77,7 @@ void checkpoint_op(struct thread *t) {
 
 static bool is_readable_by_others(const struct thread *t, const struct thread *self) {
     if (!t->in_use || t->service || t->awaits == AWAITS_NOTHING) return true;
+    if (t->tracee) return false; /* where it is, is its tracer's business, too */
     return t->process == self->process && !t->vforked && !t->seccomp.mode && (t == self || t->scheduled);
 }
 

@@ -2,7 +2,7 @@
  *
  * The R-thread that has the turn takes them, in front of an instruction: at a tick point, behind a call, or instead of a call or
  * a fault, which it then tries again. All others wait then, for the turn or in a call. Memory is saved by ckpt/rt/save.h. Left out:
- * processes that share memory with others or that change files which they have mapped, filters (seccomp), and moments at which a
+ * processes that share memory with others or that change files which they have mapped, filters (seccomp), tracees, and moments at which a
  * vfork() child is there. */
 #ifndef REPRISE_CHECKPOINT_H
 #define REPRISE_CHECKPOINT_H

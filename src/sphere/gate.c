@@ -7,6 +7,7 @@
 #include "sphere/legacy.h"
 #include "sphere/signals.h"
 #include "sphere/sys/model.h"
+#include "sphere/traced.h"
 
 long guest_read_string(char *to, gaddr from, size_t cap) {
     size_t n = 0;
@@ -55,6 +56,11 @@ void gate_on_syscall(struct tblock *t) {
     gate_args(t, a);
     gaddr next = t->pc;
     uint64_t flags = t->rflags | (t->trap_flag ? RFLAGS_TF : 0);
+    if (traced_may(t->thread)) {
+        if (!traced_gate(t, next)) return;
+        nr = t->gpr[RAX];
+        gate_args(t, a);
+    }
     if (unlikely(t->thread->seccomp.mode)) {
         long verdict = seccomp_apply(t, nr, a);
         if (verdict == SECCOMP_DELIVERED) return;
@@ -69,10 +75,13 @@ void gate_on_syscall(struct tblock *t) {
     gate_fn *special = nr < MODEL_CALLS ? model_special[nr] : NULL;
     long ret = special ? special(t, a) : gate_syscall((long)nr, a);
     __atomic_store_n(&t->thread->in_call, false, __ATOMIC_RELEASE);
+    if (unlikely(ret == -EINTR) && traced_interrupted(t->thread)) ret = GATE_ABORTED;
     if (nr == __NR_rt_sigreturn) return; /* every register comes from the frame */
     if (ret == GATE_ABORTED) {
         gate_retry(t, next);
+        if (traced_may(t->thread)) traced_aborted(t->thread, nr);
         return;
     }
     finish(t, next, flags, ret);
+    if (traced_may(t->thread)) traced_after_call(t->thread, nr);
 }

@@ -73,3 +73,8 @@ void hurry_thread(struct thread *t) {
     else
         cancel(t);
 }
+
+void hurry_foreign(int tgid, int tid) {
+    struct siginfo_raw info = {.signo = KICK_SIGNAL, .code = KICK_CODE};
+    SYS(rt_tgsigqueueinfo, tgid, tid, KICK_SIGNAL, &info);
+}

@@ -12,6 +12,9 @@ void hurry_threads(uint64_t epoch);
 /* Brings one thread to a safepoint, if it is in the cache. */
 void hurry_thread(struct thread *t);
 
+/* Interrupts a thread of another process of the sphere, or of this one, wherever it is, in a call, too. */
+void hurry_foreign(int tgid, int tid);
+
 /* Whether a signal that arrived is one of these. */
 bool hurry_is_kick(const struct siginfo_raw *info);
 

@@ -25,7 +25,9 @@ struct mode {
     long (*legacy)(struct tblock *t, uint32_t nr, const uint64_t a[6]);
     /* An instruction has raised a fault that it will raise again when it is tried again; kills: it ends the process. True: try. */
     bool (*fault)(struct thread *t, const struct pending_signal *s, bool kills);
-    /* A signal is about to be delivered; may change what a fault reports. */
+    /* A signal is about to be delivered: a tracer may want it not to be, or another one. False: it is not. */
+    bool (*before_signal)(struct thread *t, struct pending_signal *s, uint8_t *flags);
+    /* It is delivered; may change what a fault reports. */
     void (*signal)(struct thread *t, struct pending_signal *s, uint8_t flags);
     /* One thread ends without a call of its own (seccomp). */
     void (*thread_killed)(struct thread *t, int signo);
@@ -38,6 +40,13 @@ struct mode {
     void (*acquire)(struct thread *t, struct shared_at at, gaddr addr);
     /* Whether a shared mapping of a file, new, is tracked. */
     bool (*tracks)(int fd, const struct mapping *m);
+
+    /* Tracing (traced.h): t stops; gives up the turn or takes it again; has been written to by its tracer; goes on, with registers
+     * that the tracer has changed, flags of the TURN, and a signal. */
+    void (*trace_stop)(struct thread *t, uint8_t flags);
+    void (*trace_turn)(struct thread *t, bool take);
+    void (*trace_wrote)(struct thread *t, gaddr addr, size_t len);
+    void (*trace_go)(struct thread *t, bool changed, uint8_t flags, uint16_t signal);
 
     /* Around the making of an R-thread in this address space. */
     void (*before_clone)(struct thread *t, struct thread *child);

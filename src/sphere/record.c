@@ -29,14 +29,16 @@
 #include "sphere/recorded_insn.h"
 #include "sphere/runtime.h"
 #include "sphere/schedule.h"
+#include "sphere/shared.h"
 #include "sphere/signals.h"
 #include "sphere/snapshot.h"
 #include "sphere/sys/model.h"
-#include "sphere/shared.h"
 #include "sphere/sys/scratch.h"
 #include "sphere/sys/shared_inputs.h"
 #include "sphere/sys/special.h"
 #include "sphere/thread_end.h"
+#include "sphere/trace_record.h"
+#include "sphere/traced.h"
 #include "sphere/vdso.h"
 
 #define CHECK_CALLS 100 /* so many calls from one hash to the next */
@@ -184,7 +186,6 @@ static long unknown_request(uint64_t nr, const uint64_t a[6]) {
     case __NR_fcntl: return SYS(fcntl, a[0], 1 /* F_GETFD */) == -EBADF ? -EBADF : -EINVAL;
     case __NR_prctl: return -EINVAL;
     case __NR_keyctl: return -EOPNOTSUPP;
-    case __NR_ptrace: say_refused(nr, 0); return -EPERM;
     default: say_refused(nr, 0); return -ENOSYS;
     }
 }
@@ -247,7 +248,7 @@ static long issue(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
     gate_fn *special = model_special[nr];
     long ret = special ? special(tb, a) : gate_syscall((long)nr, a);
     __atomic_store_n(&t->in_call, false, __ATOMIC_RELEASE);
-    return ret;
+    return unlikely(ret == -EINTR) && traced_interrupted(t) ? GATE_ABORTED : ret;
 }
 
 /* With others around, what the kernel writes must not be seen before the turn is ours again. */
@@ -354,7 +355,9 @@ static void finish(struct tblock *tb, gaddr next, uint64_t flags, long ret) {
     if (unlikely(tb->thread->legacy.under_way)) legacy_done(tb);
 }
 
-static void signals_behind(struct thread *t) {
+/* A call of t's is over. */
+static void behind(struct thread *t, uint64_t nr) {
+    if (traced_may(t)) traced_after_call(t, nr);
     if (unlikely(signals_is_waiting(t))) {
         if (signals_will_kill(t)) checkpoint_at_end(t, EVF_AFTER, CHECKPOINT_SIGNAL);
         signals_deliver_deferred(t, EVF_AFTER);
@@ -399,6 +402,7 @@ static void ordinary(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, 
     if (ret == GATE_ABORTED) {
         if (is_output) outputs_end(&out, ret);
         gate_retry(tb, next);
+        if (traced_may(t)) traced_aborted(t, nr);
         if (signals_is_waiting(t)) {
             signals_deliver_deferred(t, EVF_AT_GATE);
             stream_commit();
@@ -422,7 +426,7 @@ static void ordinary(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, 
     log_hash(t);
     stream_commit();
     checkpoint_consider(t, EVF_AFTER);
-    signals_behind(t);
+    behind(t, nr);
 }
 
 /* ---- processes and threads ---- */
@@ -481,7 +485,7 @@ static void fork_call(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next,
     log_done(t, nr, asked, ret);
     finish(tb, next, flags, ret);
     stream_commit();
-    signals_behind(t);
+    behind(t, nr);
 }
 
 static uint64_t clone_flags(uint64_t nr, const uint64_t a[6]) {
@@ -534,7 +538,7 @@ static void clone_call(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next
     log_done(t, nr, asked, ret);
     finish(tb, next, flags, ret);
     stream_commit();
-    signals_behind(t);
+    behind(t, nr);
 }
 
 static void end_of_process(struct thread *t, int status) {
@@ -565,6 +569,7 @@ static void exit_call(struct tblock *tb, int status) {
     thread_clear_words(t);
     stream_commit();
     checkpoint_forget(t);
+    traced_thread_ends(t, (status & 0xff) << 8);
     if (!t->vforked) order_remove(t);
     order_drop(t);
     thread_exit(t, status);
@@ -648,6 +653,11 @@ static void on_syscall(struct tblock *tb) {
         order_yield(t);
     }
     if (unlikely(shared_active) && shared_is_wanted()) shared_serve(t, EVF_AT_GATE, nr != __NR_sched_yield);
+    if (traced_may(t)) {
+        if (!traced_gate(tb, next)) return;
+        nr = tb->gpr[RAX];
+        gate_args(tb, a);
+    }
     if (unlikely(t->seccomp.mode)) {
         long verdict = seccomp_apply(tb, nr, a);
         if (verdict == SECCOMP_DELIVERED) return;
@@ -678,7 +688,7 @@ static void on_syscall(struct tblock *tb) {
         log_call(t, nr, a, 0, 0);
         stream_commit();
         signals_sigreturn(tb, a);
-        signals_behind(t);
+        behind(t, nr);
         break;
     default: ordinary(tb, nr, a, next, flags);
     }
@@ -738,6 +748,7 @@ static void on_tick_budget(struct tblock *tb) {
     tb->pending = 0;
     checkpoint_consider(t, 0);
     if (unlikely(shared_active) && shared_is_wanted()) shared_serve(t, 0, true);
+    if (traced_may(t)) traced_safepoint(t, 0);
     if (signals_is_waiting(t)) {
         if (signals_will_kill(t)) checkpoint_at_end(t, 0, CHECKPOINT_SIGNAL);
         signals_deliver_deferred(t, 0);
@@ -843,7 +854,12 @@ const struct mode mode_record = {
     .insn = on_insn,
     .legacy = on_legacy,
     .fault = on_fault,
+    .before_signal = traced_signal,
     .signal = on_signal,
+    .trace_stop = trace_record_stop,
+    .trace_turn = trace_record_turn,
+    .trace_wrote = trace_record_wrote,
+    .trace_go = trace_record_go,
     .thread_killed = thread_killed,
     .death = death,
     .keep_file = keep_file,

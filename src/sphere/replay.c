@@ -20,6 +20,7 @@
 #include "sphere/debug.h"
 #include "sphere/event_log.h"
 #include "sphere/file_changes.h"
+#include "sphere/forced_write.h"
 #include "sphere/legacy.h"
 #include "sphere/memory_hash.h"
 #include "sphere/mode.h"
@@ -29,11 +30,14 @@
 #include "sphere/runtime.h"
 #include "sphere/schedule.h"
 #include "sphere/shared.h"
+#include "sphere/sigframe.h"
 #include "sphere/signals.h"
 #include "sphere/snapshot.h"
 #include "sphere/sys/model.h"
 #include "sphere/sys/special.h"
 #include "sphere/thread_end.h"
+#include "sphere/trace_regs.h"
+#include "sphere/traced.h"
 
 #define FOREVER (1ull << 62)
 
@@ -276,8 +280,9 @@ static void acquire(struct thread *t, struct shared_at at, gaddr addr) {
 
 static bool is_at_tick(const struct event *e) {
     if (e->kind == EV_PREEMPT) return true;
-    return (e->kind == EV_SIGNAL || e->kind == EV_RELEASE || e->kind == EV_CHECKPOINT) &&
-           !(e->flags & (EVF_AFTER | EVF_AT_GATE));
+    bool moves = e->kind == EV_SIGNAL || e->kind == EV_RELEASE || e->kind == EV_CHECKPOINT || e->kind == EV_STOP ||
+                 e->kind == EV_POKE;
+    return moves && !(e->flags & (EVF_AFTER | EVF_AT_GATE | EVF_FAULT));
 }
 
 static void set_budget(struct thread *t) {
@@ -311,6 +316,61 @@ static void deliver(struct thread *t, const struct event *e) {
     stream_take();
     if (s.info.signo < 1 || s.info.signo > NSIG_MAX) diverged(t, NULL, "signal number", 0, (uint64_t)s.info.signo);
     signals_deliver(t, &s, flags);
+}
+
+/* ---- tracing: what a tracer of the sphere did to t ---- */
+
+static void poke(struct thread *t, const struct event *e) {
+    verify(t, e, EV_POKE, "memory written by another process");
+    put(t, e);
+    stream_take();
+}
+
+static void set_regs(struct thread *t, const struct event *e) {
+    const struct ev_regs *v = (const struct ev_regs *)(e + 1);
+    if (v->extended && v->extended != sigframe_extended_size())
+        diverged(t, e, "size of vector registers", v->extended, sigframe_extended_size());
+    trace_regs_from_event(t, v);
+    if (v->extended) sigframe_set_extended((const uint8_t *)(v + 1));
+    verify(t, e, EV_REGS, "registers set by a tracer");
+    stream_take();
+}
+
+struct resumed {
+    bool calls; /* goes on with the call that it stopped at */
+    int signal; /* is delivered next; 0: none */
+};
+
+/* t stops here, and goes on as its tracer wanted. */
+static struct resumed stop_again(struct thread *t, const struct event *e) {
+    traced_step_over(t);
+    verify(t, e, EV_STOP, "stop for a tracer");
+    if (unlikely(debug_is_on)) debug_op(t, false);
+    stream_take();
+    for (;;) {
+        e = next_mine(t);
+        if (e->kind == EV_POKE)
+            poke(t, e);
+        else if (e->kind == EV_REGS)
+            set_regs(t, e);
+        else
+            break;
+    }
+    verify(t, e, EV_TURN, "end of a stop");
+    if (e->flags & EVF_STEP) traced_step(t);
+    struct resumed r = {e->flags & EVF_AT_GATE, e->code};
+    stream_take();
+    return r;
+}
+
+/* mode.before_signal: a fault may have been a tracer's business. */
+static bool before_signal(struct thread *t, struct pending_signal *s, uint8_t *flags) {
+    if (!s->is_fault || debug_is_diverted) return true;
+    const struct event *e = next_mine(t);
+    if (e->kind != EV_STOP || !(e->flags & EVF_FAULT)) return true;
+    if (stop_again(t, e).signal == s->info.signo) return true;
+    arm(t);
+    return false;
 }
 
 static void check_hash(struct thread *t, const struct event *e) {
@@ -362,6 +422,8 @@ static void arm(struct thread *t) {
             stream_take();
         } else if (e->kind == EV_SIGNAL && (e->flags & EVF_AFTER))
             deliver(t, e);
+        else if (e->kind == EV_STOP && (e->flags & EVF_AFTER))
+            stop_again(t, e);
         else
             break;
     }
@@ -437,6 +499,14 @@ static void on_tick_budget(struct tblock *tb) {
         arm(t);
         return;
     }
+    if (e->kind == EV_STOP || e->kind == EV_POKE) {
+        if (e->kind == EV_STOP)
+            stop_again(t, e);
+        else
+            poke(t, e);
+        arm(t);
+        return;
+    }
     if (e->kind == EV_RELEASE) {
         verify(t, e, EV_RELEASE, "end of a page's stay");
         release(e);
@@ -483,26 +553,12 @@ static void on_insn(struct tblock *tb) {
 
 /* ---- what a call wrote ---- */
 
-/* Into memory that the program itself may not be able to write: the loader's work, or through /proc/self/mem. */
-static bool force(gaddr addr, const void *from, size_t len) {
-    struct mapping first, last;
-    if (!aspace_find(addr, &first) || !aspace_find(addr + len - 1, &last)) return false;
-    SYS(mprotect, first.start, last.end - first.start, PROT_READ | PROT_WRITE);
-    bool done = guest_write(addr, from, len);
-    struct mapping m = first;
-    for (gaddr at = first.start; at < last.end && aspace_find(at, &m); at = m.end)
-        SYS(mprotect, m.start, m.end - m.start, aspace_host_prot((int)m.prot));
-    return done;
-}
-
 static void put(struct thread *t, const struct event *e) {
     const struct ev_memory *m = (const struct ev_memory *)(e + 1);
     if (!m->len) return;
     if (m->addr + m->len < m->addr || aspace_is_runtime(m->addr, m->len))
         diverged(t, e, "output outside of the program", m->addr, m->len);
-    code_watch_before_kernel_write(m->addr, m->len);
-    if (!guest_write(m->addr, m + 1, m->len) && !force(m->addr, m + 1, m->len))
-        diverged(t, e, "output to memory that is not there", m->addr, m->len);
+    if (!forced_write(m->addr, m + 1, m->len)) diverged(t, e, "output to memory that is not there", m->addr, m->len);
 }
 
 static void take_outs(struct thread *t, uint32_t n) {
@@ -867,6 +923,16 @@ static void answer_call(struct tblock *tb) {
         arm(t);
         return;
     }
+    while (unlikely(e->kind == EV_STOP) && (e->flags & EVF_AT_GATE)) {
+        if (e->flags & EVF_RETRY) gate_retry(tb, next);
+        if (!stop_again(t, e).calls) {
+            arm(t);
+            return;
+        }
+        nr = tb->gpr[RAX];
+        gate_args(tb, a);
+        e = next_mine(t);
+    }
     if (unlikely(t->seccomp.mode)) {
         long verdict = seccomp_apply(tb, nr, a);
         if (verdict == SECCOMP_DELIVERED) return;
@@ -1007,6 +1073,7 @@ const struct mode mode_replay = {
     .insn = on_insn,
     .legacy = on_legacy,
     .fault = on_fault,
+    .before_signal = before_signal,
     .signal = on_signal,
     .thread_killed = thread_killed,
     .death = on_death,

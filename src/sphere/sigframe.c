@@ -115,6 +115,21 @@ void sigframe_save_extended(uint8_t *area) {
     }
 }
 
+void sigframe_set_extended(const uint8_t *area) {
+    uint8_t copy[8192 + 64 + 4096] __attribute__((aligned(64)));
+    size_t n = sigframe_extended_size();
+    if (n > sizeof copy) return;
+    memcpy(copy, area, n);
+    uint32_t *mxcsr = (uint32_t *)(copy + FX_MXCSR_OFFSET);
+    *mxcsr &= 0xffff;
+    if (xsave_size) {
+        uint64_t *header = (uint64_t *)(copy + XSTATE_HEADER);
+        header[0] &= xsave_mask;
+        memset(header + 1, 0, 56);
+    }
+    sigframe_load_extended(copy);
+}
+
 void sigframe_load_extended(const uint8_t *area) {
     if (xsave_size)
         __asm__ volatile("xrstor64 (%0)" : : "r"(area), "a"((uint32_t)xsave_mask), "d"((uint32_t)(xsave_mask >> 32)));
@@ -145,7 +160,7 @@ static void fill_mcontext(struct mcontext *mc, const struct tblock *tb) {
                             .rcx = g[RCX],
                             .rsp = g[RSP],
                             .rip = tb->pc,
-                            .eflags = tb->rflags | (tb->trap_flag ? RFLAGS_TF : 0),
+                            .eflags = tb->rflags | (tb->trap_flag && !tb->thread->trace_step ? RFLAGS_TF : 0),
                             .cs = GUEST_CS,
                             .ss = GUEST_SS};
 }

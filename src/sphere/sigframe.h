@@ -47,5 +47,7 @@ size_t sigframe_extended_size(void);
 uint64_t sigframe_extended_mask(void); /* XCR0; 0: the format of fxsave */
 void sigframe_save_extended(uint8_t *area);
 void sigframe_load_extended(const uint8_t *area);
+/* The same for an area that somebody else has filled in: nothing in it can fault. */
+void sigframe_set_extended(const uint8_t *area);
 
 #endif

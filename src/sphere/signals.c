@@ -14,6 +14,7 @@
 #include "sphere/mode.h"
 #include "sphere/shared.h"
 #include "sphere/sigframe.h"
+#include "sphere/traced.h"
 
 #define SA_NODEFER_ 0x40000000ull
 #define SA_RESETHAND_ 0x80000000ull
@@ -21,6 +22,7 @@
 #define SA_ONSTACK_ 0x08000000ull
 #define SA_SIGINFO_ 4ull
 #define SA_RESTART_ 0x10000000ull
+#define SA_NOCLDWAIT_ 2ull
 #define SA_KERNEL_KEEPS (SA_RESTART_ | 1 /* NOCLDSTOP */ | 2 /* NOCLDWAIT */)
 
 #define SIGILL_ 4
@@ -28,6 +30,7 @@
 #define SIGBUS_ 7
 #define SIGFPE_ 8
 #define SIGSEGV_ 11
+#define SIGCHLD_ 17
 
 #define RFLAGS_DF 0x400ull
 #define RFLAGS_RF 0x10000ull
@@ -277,6 +280,7 @@ void signals_handle(int signo, struct siginfo_raw *info, struct ucontext_raw *uc
     if (unlikely(hurry_is_kick(info))) {
         t->tb->kick = 0;
         t->tb->pending = 1;
+        t->kicked = true;
         if (!t->stepping) head_for_safepoint(t, uc);
         return;
     }
@@ -308,6 +312,7 @@ void signals_die(struct thread *t, const struct siginfo_raw *info) {
             info->w[0], t->tb->pc, t->tb->gpr[RSP], t->tid);
     if (the_policy->thread_end) the_policy->thread_end(t->tb);
     if (the_mode->death) the_mode->death(t, signo);
+    traced_process_ends(t, signo);
     kernel_default(signo);
     uint64_t mask = ~SIG_BIT(signo);
     int pid = (int)SYS(getpid), tid = (int)SYS(gettid);
@@ -324,14 +329,16 @@ static bool is_last_word(int signo, const struct ksigaction *sa) {
 }
 
 /* Installs for the kernel what the program's action for signo calls for. */
-static long install(int signo, const struct ksigaction *sa) {
+static long install_as(int signo, const struct ksigaction *sa, bool catches_all) {
     struct ksigaction k = {0};
     if (!the_mode->kernel_signals && !is_sync(signo)) return 0;
-    if (sa->handler > 1 || is_sync(signo) || is_last_word(signo, sa)) {
+    if (sa->handler > 1 || catches_all || is_sync(signo) || is_last_word(signo, sa)) {
         k.handler = (uint64_t)signal_entry;
         k.flags = SA_SIGINFO_ | SA_ONSTACK_ | SA_RESTORER_ | (sa->flags & SA_KERNEL_KEEPS);
         k.restorer = (uint64_t)signal_restorer;
         k.mask = ~SIGNALS_SYNC;
+        if (sa->handler <= 1) k.flags |= SA_RESTART_; /* the program will not notice that it came */
+        if (sa->handler == 1 && signo == SIGCHLD_) k.flags |= SA_NOCLDWAIT_;
     } else {
         k.handler = sa->handler;
         k.flags = (sa->flags & SA_KERNEL_KEEPS) | SA_RESTORER_;
@@ -340,8 +347,46 @@ static long install(int signo, const struct ksigaction *sa) {
     return SYS(rt_sigaction, signo, &k, 0, 8);
 }
 
+static long install(struct process *p, int signo) { return install_as(signo, &p->action[signo], p->catches_all); }
+
+static void install_all(struct process *p) {
+    for (int s = 1; s <= NSIG_MAX; s++)
+        if (SIG_BIT(s) != SIG_BIT_KILL && SIG_BIT(s) != SIG_BIT_STOP) install(p, s);
+}
+
+void signals_catch_all(struct process *p) {
+    lock_take(&p->lock);
+    bool did = p->catches_all;
+    p->catches_all = true;
+    if (!did) install_all(p);
+    lock_drop(&p->lock);
+}
+
+void signals_catch_own(struct process *p) {
+    if (!p->catches_all) return;
+    p->catches_all = false;
+    install_all(p);
+}
+
+bool signals_restart(const struct thread *t) {
+    for (int i = 0; i < t->n_pending; i++) {
+        const struct ksigaction *sa = &t->process->action[t->pending[i].info.signo];
+        if (sa->handler > 1 && !(sa->flags & SA_RESTART_)) return false;
+    }
+    return true;
+}
+
+/* Natively the program stops by itself; here the signal has come to us because it is traced. */
+static bool default_stops(int signo) { return signo >= 19 && signo <= 22; }
+
+static void stop_process(void) {
+    long self = SYS(getpid);
+    SYS(kill, self, 19 /* SIGSTOP */);
+}
+
 /* Delivers one signal. True: the program's registers now point at a handler. */
 bool signals_deliver(struct thread *t, struct pending_signal *s, uint8_t flags) {
+    if (the_mode->before_signal && !the_mode->before_signal(t, s, &flags)) return false;
     int signo = s->info.signo;
     if (the_mode->signal) the_mode->signal(t, s, flags);
     struct process *p = t->process;
@@ -350,13 +395,17 @@ bool signals_deliver(struct thread *t, struct pending_signal *s, uint8_t flags) 
     bool blocked = s->is_fault && (t->sigmask & SIG_BIT(signo));
     if (sa.handler > 1 && !blocked && (sa.flags & SA_RESETHAND_)) {
         p->action[signo].handler = 0;
-        install(signo, &p->action[signo]);
+        install(p, signo);
     }
     lock_drop(&p->lock);
     if (s->is_fault && (blocked || sa.handler <= 1)) signals_die(t, &s->info);
     if (sa.handler == 1) return false;
     if (sa.handler == 0) {
         if (default_ignores(signo)) return false;
+        if (default_stops(signo)) {
+            stop_process();
+            return false;
+        }
         signals_die(t, &s->info);
     }
     if (s->is_fault && is_sync(signo)) {
@@ -375,6 +424,7 @@ bool signals_deliver(struct thread *t, struct pending_signal *s, uint8_t flags) 
     t->sigmask |= sa.mask;
     if (!(sa.flags & SA_NODEFER_)) t->sigmask |= SIG_BIT(signo);
     t->sigmask &= ~(SIG_BIT_KILL | SIG_BIT_STOP);
+    if (traced_may(t)) traced_in_handler(t);
     return true;
 }
 
@@ -447,6 +497,7 @@ void signals_safepoint(struct tblock *tb) {
     struct thread *t = tb->thread;
     if (!the_mode->defers_signals) {
         deliver_pending(t, false, 0);
+        if (traced_may(t)) traced_safepoint(t, 0);
         return;
     }
     tb->pending = 0;
@@ -517,7 +568,7 @@ long signals_sigaction(struct tblock *tb, uint64_t a[6]) {
     long ret = 0;
     if (a[1]) {
         p->action[signo] = sa;
-        ret = install(signo, &sa);
+        ret = install(p, signo);
     }
     lock_drop(&p->lock);
     if (ret == 0 && a[2] && !guest_write(a[2], &old, sizeof old)) return -EFAULT;
@@ -606,6 +657,6 @@ void signals_start(struct process *p, uint64_t inherited_mask) {
         if (SYS(rt_sigaction, s, 0, &k, 8) == 0 && k.handler == 1) p->action[s].handler = 1;
     }
     for (int s = 1; s <= NSIG_MAX; s++)
-        if (is_sync(s) || is_last_word(s, &p->action[s])) install(s, &p->action[s]);
+        if (is_sync(s) || is_last_word(s, &p->action[s])) install(p, s);
     sigframe_start();
 }

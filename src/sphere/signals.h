@@ -22,6 +22,11 @@ bool signals_deliver(struct thread *t, struct pending_signal *s, uint8_t flags);
 void signals_deliver_deferred(struct thread *t, uint8_t flags);
 /* The mask of a wait that is over, if no handler was called. */
 void signals_end_wait(struct thread *t);
+/* A process that is traced: all signals come to us, whatever the program does with them. And back, after a fork. */
+void signals_catch_all(struct process *p);
+void signals_catch_own(struct process *p);
+/* Whether a call that waits is made again behind what is pending. */
+bool signals_restart(const struct thread *t);
 bool signals_is_waiting(const struct thread *t);
 /* Whether one of those will end the process. */
 bool signals_will_kill(const struct thread *t);

@@ -2,9 +2,9 @@
  *
  * Arguments: reprise-rt --start key=value,... PATH -- ARGV... ; the same form comes from the command line and from our own
  * execve. Keys: cache, cachedir, seed (hex), cachesize and cachelimit (KB), trace,
- * single-from, crash, policy, mode, store, verify, cpu; from execve only: execfd (PATH is
+ * traces (the descriptor behind the runtime's own leads to the trace table), single-from, crash, policy, mode, store, verify, cpu; from execve only: execfd (PATH is
  * open there), rtfd (so is the runtime),
- * mask (the program's signal mask, hex), limits, mdwe, stream, ring, oldring, parent, outs (recording), crowded (no descriptors are left). After PATH may come the program's seccomp
+ * mask (the program's signal mask, hex), limits, mdwe, traced, stream, ring, oldring, parent, outs (recording), crowded (no descriptors are left). After PATH may come the program's seccomp
  * filters, one argument each. */
 #include <asm/stat.h>
 #include <elf.h>
@@ -42,6 +42,8 @@
 #include "sphere/signals.h"
 #include "sphere/special_insn.h"
 #include "sphere/sys/special.h"
+#include "sphere/trace_table.h"
+#include "sphere/traced.h"
 #include "sphere/vdso.h"
 
 struct runtime the_runtime;
@@ -114,6 +116,8 @@ struct orders {
     uint64_t parent;
     uint32_t old_ring;
     uint64_t outs[3];
+    bool has_traces; /* the second descriptor of ours leads to the trace table */
+    bool traced;     /* the program that has ended in this execve was traced */
 };
 
 static uint64_t number(const char *s, unsigned base) {
@@ -181,6 +185,8 @@ static void read_option(struct orders *o, const char *key) {
         if (*value == ':') value++;
         o->outs[2] = read_hex(&value);
     }
+    if (str_starts(key, "traces=")) o->has_traces = true;
+    if (str_starts(key, "traced=")) o->traced = true;
     if (str_starts(key, "execfd=")) o->exec_fd = (int)number(value, 10);
     if (str_starts(key, "rtfd=")) o->rt_fd = (int)number(value, 10);
     if (str_starts(key, "mdwe=")) the_runtime.mdwe = (uint32_t)number(value, 10);
@@ -194,8 +200,9 @@ static void read_option(struct orders *o, const char *key) {
 
 /* What concerns one execve alone is not handed on. */
 static bool is_for_once(const char *key) {
-    static const char *const keys[] = {"execfd=", "rtfd=",   "mask=",   "mdwe=", "crowded=", "limits=", "chanfd=",
-                                       "sockfd=", "workfd=", "slot=", "imagefd=", "stream=", "ring=", "oldring=", "parent=", "outs="};
+    static const char *const keys[] = {
+        "execfd=", "rtfd=",    "mask=",   "mdwe=", "crowded=", "limits=", "chanfd=", "sockfd=", "workfd=",
+        "slot=",   "imagefd=", "stream=", "ring=", "oldring=", "parent=", "outs=",   "traced="};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if (str_starts(key, keys[i])) return true;
     return false;
@@ -284,21 +291,43 @@ static long open_own_file(void) {
     return fd;
 }
 
+/* Puts `second` right behind a copy of `first`, wherever there is room: the first's number, or -1. */
+static int side_by_side(int first, int second) {
+    for (int at = 3; at < OWN_FDS_MEETING; at++) {
+        if (SYS(fcntl, at, F_GETFD) >= 0 || SYS(fcntl, at + 1, F_GETFD) >= 0) continue;
+        if (SYS(dup3, first, at, 0) < 0 || SYS(dup3, second, at + 1, 0) < 0) break;
+        SYS(close, first);
+        SYS(close, second);
+        return at;
+    }
+    SYS(close, second);
+    return -1;
+}
+
+/* Standard execution: the runtime's own file, and the trace table behind it if that can be had. */
+static int own_files_of_run(void) {
+    int fd = (int)open_own_file();
+    long traces = trace_table_make();
+    int pair = traces < 0 ? -1 : side_by_side(fd, (int)traces);
+    if (pair >= 0) {
+        fd = pair;
+        the_runtime.own_fds = 2;
+        fmt_into(the_runtime.options + strlen(the_runtime.options), 16, ",traces=1");
+    }
+    long high = move_up(fd, the_runtime.own_fds);
+    if (high < 0) return fd;
+    SYS(close_range, fd, fd + (int)the_runtime.own_fds - 1, 0);
+    return (int)high;
+}
+
 /* Our descriptors, the first being the runtime's own file; they live through execve, which needs nothing else. */
 static int own_files(const struct orders *o) {
-    the_runtime.own_fds = o->socket_fd >= 0 || the_mode == &mode_record    ? 3
-                          : o->channel_fd >= 0 || the_mode == &mode_replay ? 2
-                                                                           : 1;
+    bool two = o->has_traces || o->channel_fd >= 0 || the_mode == &mode_replay;
+    the_runtime.own_fds = o->socket_fd >= 0 || the_mode == &mode_record ? 3 : two ? 2 : 1;
     if (o->rt_fd >= 0) return o->rt_fd;
-    long fd = open_own_file();
-    if (the_runtime.own_fds == 1) {
-        long high = move_up((int)fd, 1);
-        if (high < 0) return (int)fd;
-        SYS(close, fd);
-        return (int)high;
-    }
+    if (the_runtime.own_fds == 1) return own_files_of_run();
     /* next to each other, for a moment */
-    const int from[] = {(int)fd, o->channel_fd, o->socket_fd};
+    const int from[] = {(int)open_own_file(), o->channel_fd, o->socket_fd};
     for (uint32_t i = 0; i < the_runtime.own_fds; i++) {
         if (SYS(dup3, from[i], OWN_FDS_MEETING + (int)i, 0) < 0)
             die("cannot keep a descriptor; is the limit of open files below %d?", OWN_FDS_MEETING + 3);
@@ -481,6 +510,7 @@ static void start_here(void *sp) {
     t->tb->rflags = 0x202;
     if (the_mode == &mode_record) record_start(t, &l.r, o.parent);
     signals_apply_mask(t);
+    if (o.traced) traced_after_exec(t);
     if (o.crash) crash_on_purpose();
     engine_run(t->tb);
 }

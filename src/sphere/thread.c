@@ -115,7 +115,9 @@ void threads_after_fork(struct thread *self) {
     self->tgid = (int)SYS(getpid);
     self->tid = (int)SYS(gettid);
     self->n_pending = 0; /* nothing could come since the fork: it was all sent to the parent */
-    self->tb->kick = 0;  /* that one, too */
+    self->tracee = NULL;
+    self->kicked = self->traced_by_outsider = false;
+    self->tb->kick = 0; /* that one, too */
     self->tb->pending = 0;
 }
 

@@ -24,6 +24,7 @@ struct process {
     char exe_path[4096];
     int pid;
     struct limits limits;
+    bool catches_all;   /* it is traced: every signal comes to us */
     bool shares_memory; /* a vfork child: the address space is its parent's */
     int rt_fd; /* the runtime's own file, in this process's descriptor table; out of the program's reach. Recording:
                            the channel and the socket to the controller are the next two numbers */
@@ -124,6 +125,19 @@ struct thread {
                                     lose the turn */
     enum awaits awaits;
     struct debugged debugged;
+    struct tracee *tracee; /* somebody of the sphere traces it (traced.h) */
+    bool kicked;           /* somebody may have begun to */
+    struct trace_follow {
+        int tracer; /* 0: nobody follows */
+        int event;  /* PTRACE_EVENT_* for the parent */
+        uint32_t options;
+        bool seized;
+    } follow;               /* a child that is made: its tracer */
+    uint64_t trace_message; /* what PTRACE_GETEVENTMSG says of `trace_event`, which the tracer has yet to be told */
+    int trace_event;
+    bool traced_by_outsider;     /* PTRACE_TRACEME with a parent that is not of the sphere */
+    bool trace_step;             /* the tracer wants one instruction: the trap flag is its own */
+    int trace_signal;            /* what the tracer wants delivered */
     struct thread *vfork_parent; /* while its parent waits for it */
     struct thread *next;
 };

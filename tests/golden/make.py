@@ -84,6 +84,8 @@ STREAM0 = [
     event(20, bytes.fromhex(xxh3_128(CONTENTS))[::-1] + struct.pack("<6Q", 65024, 7, 12, 5, 6, 0), ticks=2100),
     event(17, struct.pack("<QQ", 0xfeedface, 4096), ticks=2200), event(18, struct.pack("<QQQII", 1, 2, 3, 1, 0), ticks=2300),
     event(19, struct.pack("<QQQII", 1, 2, 4, 0, 0), ticks=2400), ending(10, 0, thread=1, ticks=120),
+    event(23, flags=1, ticks=2450), memory(0x500008, b"poked", 24, ticks=2450),
+    event(25, struct.pack("<22Q", *range(16), 0x401000, 0x202, 0x7000, 0, 1 << 9, 8) + b"extended", ticks=2450), event(15, code=10, ticks=2450),
     syscall(2, (0x500000,), -2, ticks=2500), ending(11, 3 << 8, ticks=3000)]
 STREAM1 = [event(2, struct.pack("<IIQII", 102, 100, 0, 0, 0), ticks=2000), child(9, 2, ticks=2050)]
 STREAM2 = [start(102, 100, "/bin/child", b"child\0", 0, 0, parent=1), signal(13, 11, ticks=40), ending(11, 11, ticks=40)]
@@ -146,6 +148,8 @@ FILES = {
     "event_kind": bad_event(event(77)),
     "event_small": bad_event(event(5, bytes(16))),
     "event_len": bad_event(event(6, struct.pack("<QII", 0x500000, 0xffffffff, 0) + b"12345678")),
+    "event_poke_len": bad_event(event(24, struct.pack("<QII", 0x500000, 16, 0) + b"12345678")),
+    "event_regs_len": bad_event(event(25, struct.pack("<22Q", *range(21), 24) + b"12345678")),
     "event_thread": bad_event(event(14, thread=0xffffffff)),
     "no_start": HEAD + streams(STREAM0[4:]) + TAIL,
     "own_parent": HEAD + frame(EVENTS, event(2, struct.pack("<IIQII", 5, 5, 3, 0, 0)), stream=3) + TAIL,

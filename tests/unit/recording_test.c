@@ -204,7 +204,7 @@ static void test_event_check(void **state) {
     assert_non_null(event_check(e, sizeof room));
     for (unsigned kind = 0; kind < 256; kind++) {
         *e = (struct event){.kind = (uint8_t)kind, .size = 24};
-        bool plain = kind == EV_TURN || kind == EV_PREEMPT;
+        bool plain = kind == EV_TURN || kind == EV_PREEMPT || kind == EV_STOP;
         assert_int_equal(event_check(e, sizeof room) == NULL, plain);
         if (event_kind_name(kind)) assert_int_equal(event_payload_size(kind) == 0, plain);
     }

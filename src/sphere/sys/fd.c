@@ -1,6 +1,6 @@
 /* Descriptors: ours stays out of the program's sight and reach.
- * It is an O_PATH descriptor, which the kernel itself refuses with EBADF for everything that needs an open file (read, mmap,
- * ioctl, poll, select, epoll ...). What works on O_PATH descriptors, and only that, is refused here. */
+ * They are O_PATH descriptors (the runtime's own file, the trace table; recordings have others), which the kernel itself refuses
+ * with EBADF for everything that needs an open file (read, mmap, ioctl, poll, epoll ...). What works on O_PATH descriptors, and only that, is refused here. */
 #include <linux/fcntl.h>
 
 #include "inproc/sys.h"
@@ -22,12 +22,11 @@ long sys_close(struct tblock *t, uint64_t a[6]) {
 
 /* select would only look into the table of numbers, and find ours there. */
 bool fd_selects_own(const uint64_t a[6]) {
-    int own = fd_own();
-    if ((int)a[0] <= own) return false;
-    for (int i = 1; i <= 3; i++) {
-        uint64_t word;
-        if (a[i] && guest_read(&word, a[i] + (uint64_t)own / 64 * 8, 8) && (word >> (own % 64) & 1)) return true;
-    }
+    for (int own = fd_own(); own < fd_own() + (int)the_runtime.own_fds && own < (int)a[0]; own++)
+        for (int i = 1; i <= 3; i++) {
+            uint64_t word;
+            if (a[i] && guest_read(&word, a[i] + (uint64_t)own / 64 * 8, 8) && (word >> (own % 64) & 1)) return true;
+        }
     return false;
 }
 

@@ -7,9 +7,12 @@
 #include "inproc/fmt.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
+#include "log/events.h"
 #include "sphere/code_watch.h"
 #include "sphere/mode.h"
 #include "sphere/sys/special.h"
+#include "sphere/trace_table.h"
+#include "sphere/traced.h"
 
 long sys_enosys(struct tblock *t, uint64_t a[6]) { return -ENOSYS; }
 
@@ -20,9 +23,15 @@ void thread_child(struct thread *t);
 /* First thing that a new thread does, on its own runtime stack, all signals blocked. */
 void thread_child(struct thread *t) {
     thread_adopt(t);
+    if (t->process->shares_memory && t->tgid == t->tid) {
+        signals_catch_own(t->process);
+        trace_add_member(t->tgid);
+    }
+    traced_born(t, &t->follow);
     if (t->service) t->service(t);
     signals_apply_mask(t);
     if (the_mode->thread_begin) the_mode->thread_begin(t);
+    if (traced_may(t)) traced_safepoint(t, EVF_AFTER);
     engine_run(t->tb);
 }
 
@@ -57,18 +66,27 @@ static void release_everything(struct process *p) {
 }
 
 /* A child with its own copy of everything: it goes on right here. */
-static long fork_here(struct tblock *t, long nr, const uint64_t args[6], gaddr stack) {
+static long fork_here(struct tblock *t, long nr, const uint64_t args[6], uint64_t flags, gaddr stack) {
+    struct trace_follow follow = traced_follows(t->thread, flags);
     uint64_t all =
         ~0ull; /* synchronous ones, too: what is queued at the fork is the parent's, what comes later the child's */
     SYS(rt_sigprocmask, 2 /* SIG_SETMASK */, &all, 0, 8);
+    trace_add_member(t->thread->tgid);
     hold_everything(t->thread->process);
     long ret = sys6(nr, (long)args[0], (long)args[1], (long)args[2], (long)args[3], (long)args[4], (long)args[5]);
     if (ret == 0) {
         threads_after_fork(t->thread);
+        signals_catch_own(t->thread->process);
         t->thread->process->pid = (int)SYS(getpid);
         if (stack) t->gpr[RSP] = stack;
     }
     release_everything(t->thread->process);
+    if (ret == 0) {
+        trace_add_member(t->thread->tgid);
+        traced_born(t->thread, &follow);
+    } else if (ret > 0) {
+        traced_has_child(t->thread, &follow, (int)ret);
+    }
     signals_apply_mask(t->thread);
     return ret;
 }
@@ -110,13 +128,15 @@ struct thread *thread_make_child(struct tblock *t, uint64_t flags, gaddr stack) 
 }
 
 /* A child in the same address space: it needs a thread block of its own. args_stack: the kernel's stack argument(s). */
-static long clone_vm(struct tblock *t, long nr, uint64_t args[6], uint64_t *kernel_flags, gaddr tid_word, gaddr stack,
-                     uint64_t *args_stack, uint64_t *args_stack_size) {
+static long clone_vm(struct tblock *t, long nr, uint64_t args[6], uint64_t *kernel_flags, uint64_t signal,
+                     gaddr tid_word, gaddr stack, uint64_t *args_stack, uint64_t *args_stack_size) {
     uint64_t flags = *kernel_flags;
     gaddr set_word = 0;
     struct thread *self = t->thread;
     struct thread *child = thread_make_child(t, flags, stack);
     if (!child) return -EAGAIN;
+    child->follow = traced_follows(self, flags | signal);
+    struct trace_follow follow = child->follow;
     uint64_t top = child->tb->rt_sp;
     if (args_stack_size) {
         *args_stack_size = 65536;
@@ -125,6 +145,7 @@ static long clone_vm(struct tblock *t, long nr, uint64_t args[6], uint64_t *kern
         *args_stack = top;
     }
     signals_block_all();
+    if (!(flags & CLONE_THREAD)) trace_add_member(self->tgid);
     child->tb->epoch = 0; /* until it says otherwise */
     if (the_mode->before_clone) {
         take_over_tid_words(child, kernel_flags, tid_word, &set_word);
@@ -135,6 +156,7 @@ static long clone_vm(struct tblock *t, long nr, uint64_t args[6], uint64_t *kern
     if (the_mode->after_clone) the_mode->after_clone(self, child, ret);
     if (ret < 0 || (flags & CLONE_VFORK)) child->in_use = false; /* a vfork child has left our memory by now */
     signals_apply_mask(self);
+    if (ret > 0) traced_has_child(self, &follow, (int)ret);
     return ret;
 }
 
@@ -142,10 +164,10 @@ long sys_clone(struct tblock *t, uint64_t a[6]) {
     uint64_t flags = a[0];
     if (!(flags & CLONE_VM)) {
         uint64_t args[6] = {a[0], 0, a[2], a[3], a[4], 0};
-        return fork_here(t, __NR_clone, args, a[1]);
+        return fork_here(t, __NR_clone, args, flags, a[1]);
     }
     uint64_t args[6] = {a[0], 0, a[2], a[3], a[4], 0};
-    return clone_vm(t, __NR_clone, args, &args[0], a[3], a[1], &args[1], NULL);
+    return clone_vm(t, __NR_clone, args, &args[0], 0, a[3], a[1], &args[1], NULL);
 }
 
 long sys_clone3(struct tblock *t, uint64_t a[6]) {
@@ -165,28 +187,32 @@ long sys_clone3(struct tblock *t, uint64_t a[6]) {
     uint64_t args[6] = {(uint64_t)&ca, size, 0, 0, 0, 0};
     if (!(ca.flags & CLONE_VM)) {
         ca.stack = ca.stack_size = 0;
-        return fork_here(t, __NR_clone3, args, stack);
+        return fork_here(t, __NR_clone3, args, ca.flags | ca.exit_signal, stack);
     }
-    return clone_vm(t, __NR_clone3, args, (uint64_t *)&ca.flags, ca.child_tid, stack, (uint64_t *)&ca.stack,
-                    (uint64_t *)&ca.stack_size);
+    return clone_vm(t, __NR_clone3, args, (uint64_t *)&ca.flags, ca.exit_signal, ca.child_tid, stack,
+                    (uint64_t *)&ca.stack, (uint64_t *)&ca.stack_size);
 }
 
 long sys_fork(struct tblock *t, uint64_t a[6]) {
     uint64_t args[6] = {0};
-    return fork_here(t, __NR_fork, args, 0);
+    return fork_here(t, __NR_fork, args, 17 /* SIGCHLD */, 0);
 }
 
 long sys_vfork(struct tblock *t, uint64_t a[6]) {
     uint64_t args[6] = {CLONE_VM | CLONE_VFORK | 17 /* SIGCHLD */, 0, 0, 0, 0, 0};
-    return clone_vm(t, __NR_clone, args, &args[0], 0, 0, &args[1], NULL);
+    return clone_vm(t, __NR_clone, args, &args[0], 0, 0, 0, &args[1], NULL);
 }
 
 /* ---- exit ---- */
 
-long sys_exit(struct tblock *t, uint64_t a[6]) { thread_exit(t->thread, (int)a[0]); }
+long sys_exit(struct tblock *t, uint64_t a[6]) {
+    traced_thread_ends(t->thread, ((int)a[0] & 0xff) << 8);
+    thread_exit(t->thread, (int)a[0]);
+}
 
 long sys_exit_group(struct tblock *t, uint64_t a[6]) {
     if (!t->thread->process->shares_memory) kept_save();
     if (the_policy->thread_end) the_policy->thread_end(t);
+    traced_process_ends(t->thread, ((int)a[0] & 0xff) << 8);
     for (;;) SYS(exit_group, a[0]);
 }

@@ -19,6 +19,8 @@ long clone_thread(long nr, const uint64_t args[6], struct thread *child);
 struct thread *thread_make_child(struct tblock *t, uint64_t flags, gaddr stack);
 /* exec.c */
 gate_fn sys_execve, sys_execveat;
+/* ptrace.c, wait.c */
+gate_fn sys_ptrace, sys_wait4, sys_waitid, sys_kill, sys_tkill, sys_tgkill;
 /* prctl.c */
 gate_fn sys_prctl, sys_seccomp, sys_arch_prctl;
 /* fd.c: calls that could reach our own descriptor. sys_fdN: argument N names one and nothing else is special. */

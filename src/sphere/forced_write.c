@@ -1,0 +1,39 @@
+#include "sphere/forced_write.h"
+
+#include <linux/mman.h>
+
+#include "engine/cache.h"
+#include "inproc/sys.h"
+#include "sphere/aspace.h"
+#include "sphere/code_watch.h"
+#include "sphere/gate.h"
+
+static bool may_be_forced(gaddr addr, size_t len) {
+    struct mapping m;
+    for (gaddr at = addr; at < addr + len; at = m.end)
+        if (!aspace_find(at, &m) || m.runtime || (!(m.prot & PROT_WRITE) && (m.flags & MAP_TYPE) != MAP_PRIVATE))
+            return false;
+    return true;
+}
+
+/* The pages of [addr, addr + len) become writable for a moment. */
+static bool force(gaddr addr, const void *from, size_t len) {
+    gaddr start = PAGE_DOWN(addr), end = PAGE_UP(addr + len);
+    SYS(mprotect, start, end - start, PROT_READ | PROT_WRITE);
+    bool done = guest_write(addr, from, len);
+    struct mapping m;
+    for (gaddr at = start; at < end && aspace_find(at, &m); at = m.end)
+        SYS(mprotect, at, MIN(m.end, end) - at, aspace_host_prot((int)m.prot));
+    return done;
+}
+
+bool forced_write(gaddr addr, const void *from, size_t len) {
+    if (addr + len < addr || aspace_is_runtime(addr, len)) return false;
+    code_watch_before_kernel_write(addr, len);
+    if (guest_write(addr, from, len)) return true;
+    if (!may_be_forced(addr, len) || !force(addr, from, len)) return false;
+    lock_take(&cache_lock);
+    code_watch_forget(addr, addr + len);
+    lock_drop(&cache_lock);
+    return true;
+}

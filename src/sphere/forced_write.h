@@ -1,0 +1,10 @@
+/* Writing into the program's memory as a debugger does: code that is not writable, too. */
+#ifndef REPRISE_FORCED_WRITE_H
+#define REPRISE_FORCED_WRITE_H
+
+#include "inproc/types.h"
+
+/* Translations of what is changed are dropped. False: there is no such memory, or it is shared and read-only. */
+bool forced_write(gaddr addr, const void *from, size_t len);
+
+#endif

@@ -1,0 +1,317 @@
+/* ptrace, the tracer's side: what it asks of a tracee that has stopped is in the table, but for the tracee's memory. */
+#include <linux/ptrace.h>
+
+#include "inproc/fmt.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+#include "sphere/channel.h"
+#include "sphere/code_watch.h"
+#include "sphere/forced_write.h"
+#include "sphere/mode.h"
+#include "sphere/sigframe.h"
+#include "sphere/sys/model.h"
+#include "sphere/sys/ptrace.h"
+#include "sphere/sys/special.h"
+#include "sphere/trace_table.h"
+#include "sphere/traced.h"
+
+#define USER_DEBUGREG 848 /* offsetof(struct user, u_debugreg) */
+#define USER_SIZE 912
+#define DEAD_AFTER_MS 100
+
+static int self_tgid(void) { return (int)SYS(getpid); }
+
+static bool put_guest(gaddr to, const void *from, size_t len) {
+    code_watch_before_kernel_write(to, len);
+    return guest_write(to, from, len);
+}
+
+/* ---- beginning ---- */
+
+/* The process that a thread of the sphere belongs to; 0: it is none. */
+static int process_of(int tid) {
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (t->in_use && t->tid == tid) return t->tgid;
+    if (trace_is_member(tid)) return tid;
+    char path[40], text[512], *at;
+    fmt_into(path, sizeof path, "/proc/%d/status", tid);
+    long fd = SYS(openat, -100 /* AT_FDCWD */, path, 0);
+    if (fd < 0) return 0;
+    long n = SYS(read, fd, text, sizeof text - 1);
+    SYS(close, fd);
+    text[n > 0 ? n : 0] = '\0';
+    for (at = text; at && !str_starts(at, "Tgid:"); at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL) {}
+    int tgid = 0;
+    for (at = at ? at + 5 : text + strlen(text); *at == '\t' || (*at >= '0' && *at <= '9'); at++)
+        if (*at != '\t') tgid = tgid * 10 + (*at - '0');
+    return trace_is_member(tgid) ? tgid : 0;
+}
+
+/* Somebody outside of the sphere is the kernel's business in standard execution, and out of reach for a recording. */
+static long outside(const uint64_t a[6]) {
+    bool begins = a[0] == PTRACE_ATTACH || a[0] == PTRACE_SEIZE;
+    if (the_channel) return !begins || SYS(kill, a[1], 0) == -ESRCH ? -ESRCH : -EPERM;
+    return gate_syscall(__NR_ptrace, a);
+}
+
+/* Stopped by the kernel, as a program is that has sent itself SIGSTOP and waits for its tracer to come. */
+static bool is_stopped(int tid) {
+    char path[40], text[256];
+    fmt_into(path, sizeof path, "/proc/%d/stat", tid);
+    long fd = SYS(openat, -100 /* AT_FDCWD */, path, 0);
+    if (fd < 0) return false;
+    long n = SYS(read, fd, text, sizeof text - 1);
+    SYS(close, fd);
+    char *at = n > 0 ? text + n : text;
+    while (at > text && *at != ')') at--; /* the name may hold anything */
+    return at > text && at + 2 < text + n && at[2] == 'T';
+}
+
+static long attach(const uint64_t a[6], bool seize) {
+    int tid = (int)a[1], tgid = tid > 0 && trace_table() ? process_of(tid) : 0;
+    if (!tgid) return outside(a);
+    if (tgid == self_tgid()) return -EPERM;
+    if (seize && a[2]) return -EIO;
+    struct tracee *e = trace_claim(tid, tgid, self_tgid());
+    if (!e) return -EPERM;
+    e->seized = seize;
+    e->options = seize ? (uint32_t)a[3] : 0;
+    e->wants = !seize ? TRACE_WANT_SIGSTOP : is_stopped(tid) ? TRACE_WANT_TRAP : 0;
+    trace_publish(e);
+    trace_kick(tgid, tid);
+    return 0;
+}
+
+/* ---- memory ---- */
+
+static bool is_in_our_memory(const struct tracee *e) {
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (t->in_use && t->tid == e->tid) return true;
+    return false;
+}
+
+/* 0, or -EIO as ptrace says of memory that is not there. */
+static long ask(struct tracee *e, enum letter_kind kind, gaddr addr, void *bytes, uint32_t len) {
+    struct trace_letter *l = &e->letter;
+    if (is_in_our_memory(e)) {
+        bool done = kind == LETTER_PEEK ? guest_read(bytes, addr, len) : forced_write(addr, bytes, len);
+        return done ? 0 : -EIO;
+    }
+    l->addr = addr;
+    l->len = len;
+    l->done = 0;
+    memcpy(l->bytes, bytes, len);
+    __atomic_store_n(&l->kind, kind, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&e->bell, 1, __ATOMIC_SEQ_CST);
+    trace_futex_wake(&e->bell);
+    if (the_mode->trace_turn) the_mode->trace_turn(thread_self(), false); /* it may need pages of ours */
+    bool gone = false;
+    while (!gone && __atomic_load_n(&l->kind, __ATOMIC_ACQUIRE) == (uint32_t)kind) {
+        trace_futex_wait(&l->kind, kind, DEAD_AFTER_MS);
+        gone = SYS(kill, e->tgid, 0) == -ESRCH;
+    }
+    if (the_mode->trace_turn) the_mode->trace_turn(thread_self(), true);
+    if (gone) return -ESRCH;
+    if (kind == LETTER_PEEK) memcpy(bytes, l->bytes, len);
+    return l->done == len ? 0 : -EIO;
+}
+
+static long peek(struct tracee *e, gaddr addr, gaddr to) {
+    uint64_t word = 0;
+    long ret = ask(e, LETTER_PEEK, addr, &word, sizeof word);
+    if (ret == 0 && !put_guest(to, &word, sizeof word)) ret = -EFAULT;
+    return ret;
+}
+
+/* ---- registers ---- */
+
+static long peek_user(const struct tracee *e, uint64_t offset, gaddr to) {
+    uint64_t word = 0;
+    if (offset % 8 || offset >= USER_SIZE) return -EIO;
+    if (offset < sizeof e->regs) word = ((const uint64_t *)&e->regs)[offset / 8];
+    return put_guest(to, &word, sizeof word) ? 0 : -EFAULT;
+}
+
+static long poke_user(struct tracee *e, uint64_t offset, uint64_t word) {
+    if (offset % 8 || offset >= USER_SIZE) return -EIO;
+    if (offset < sizeof e->regs) {
+        ((uint64_t *)&e->regs)[offset / 8] = word;
+        e->regs_changed = true;
+        return 0;
+    }
+    /* there are no debug registers to be had */
+    return offset < USER_DEBUGREG || word == 0 ? 0 : -EINVAL;
+}
+
+struct regset {
+    void *bytes;
+    size_t size;
+    bool *changed;
+};
+
+static bool find_regset(struct tracee *e, uint64_t type, struct regset *out) {
+    switch (type) {
+    case NT_PRSTATUS_: *out = (struct regset){&e->regs, sizeof e->regs, &e->regs_changed}; return true;
+    case NT_FPREGSET_: *out = (struct regset){e->extended, FPREGS_SIZE, &e->extended_changed}; return true;
+    case NT_X86_XSTATE_:
+        *out = (struct regset){e->extended, sigframe_extended_size(), &e->extended_changed};
+        return sigframe_extended_mask() && out->size <= TRACE_EXTENDED;
+    default: return false;
+    }
+}
+
+static long get_regs(struct tracee *e, uint64_t type, gaddr to) {
+    struct regset r;
+    return find_regset(e, type, &r) && put_guest(to, r.bytes, r.size) ? 0 : -EIO;
+}
+
+static long set_regs(struct tracee *e, uint64_t type, gaddr from) {
+    struct regset r;
+    if (!find_regset(e, type, &r) || !guest_read(r.bytes, from, r.size)) return -EIO;
+    *r.changed = true;
+    return 0;
+}
+
+static long regset(struct tracee *e, uint64_t type, gaddr vector, bool set) {
+    struct iovec_raw v;
+    struct regset r;
+    if (!guest_read(&v, vector, sizeof v)) return -EFAULT;
+    if (!find_regset(e, type, &r)) return -EINVAL;
+    v.len = MIN(v.len, r.size);
+    if (set && (v.len % 8 || (type == NT_X86_XSTATE_ && v.len != r.size))) return -EINVAL;
+    bool done = set ? guest_read(r.bytes, v.base, v.len) : put_guest(v.base, r.bytes, v.len);
+    if (set && done) *r.changed = true;
+    return done && put_guest(vector, &v, sizeof v) ? 0 : -EFAULT;
+}
+
+static long arch_prctl(struct tracee *e, uint64_t code, uint64_t addr) {
+    switch (code) {
+    case 0x1001: e->regs.gs_base = addr, e->regs_changed = true; return 0;
+    case 0x1002: e->regs.fs_base = addr, e->regs_changed = true; return 0;
+    case 0x1003: return put_guest(addr, &e->regs.fs_base, 8) ? 0 : -EFAULT;
+    case 0x1004: return put_guest(addr, &e->regs.gs_base, 8) ? 0 : -EFAULT;
+    default: return -EINVAL;
+    }
+}
+
+/* ---- signals ---- */
+
+static long get_siginfo(const struct tracee *e, gaddr to) {
+    if ((e->status >> 16) == PTRACE_EVENT_STOP && !e->is_signal_stop) return -EINVAL;
+    return put_guest(to, &e->info, sizeof e->info) ? 0 : -EFAULT;
+}
+
+static long sigmask(struct tracee *e, const uint64_t a[6], bool set) {
+    if (a[2] != 8) return -EINVAL;
+    if (set) {
+        if (!guest_read(&e->sigmask, a[3], 8)) return -EFAULT;
+        e->mask_changed = true;
+        return 0;
+    }
+    return put_guest(a[3], &e->sigmask, 8) ? 0 : -EFAULT;
+}
+
+static long get_call(const struct tracee *e, uint64_t size, gaddr to) {
+    struct syscall_info i = e->call;
+    uint64_t actual = i.op == PTRACE_SYSCALL_INFO_ENTRY ? 80 : i.op == PTRACE_SYSCALL_INFO_EXIT ? 33 : 24;
+    return put_guest(to, &i, MIN(size, actual)) ? (long)actual : -EFAULT;
+}
+
+/* ---- letting go ---- */
+
+static long let_go(struct tracee *e, enum trace_resume how, uint64_t signal) {
+    if (signal > NSIG_MAX) return -EIO;
+    e->how = (uint8_t)how;
+    e->signal = (int)signal;
+    e->reported = true;
+    if (how == RESUME_DETACH) e->tid = 0; /* the entry is its own now, until it has read this */
+    __atomic_store_n(&e->state, TRACEE_RUNS, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&e->bell, 1, __ATOMIC_SEQ_CST);
+    trace_futex_wake(&e->bell);
+    return 0;
+}
+
+static long interrupt(struct tracee *e) {
+    if (!e->seized) return -EIO;
+    __atomic_or_fetch(&e->wants, TRACE_WANT_TRAP, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == TRACEE_RUNS) trace_kick(e->tgid, e->tid);
+    return 0;
+}
+
+/* ---- SIGSTOP ---- */
+
+/* A stop that a tracer is told of is ours; of any other the kernel takes care. */
+static bool stops_tracee(struct tracee *e) {
+    if (!e) return false;
+    __atomic_or_fetch(&e->wants, TRACE_WANT_SIGSTOP, __ATOMIC_SEQ_CST);
+    if (e->tid != thread_self()->tid) trace_kick(e->tgid, e->tid);
+    return true;
+}
+
+#define SIGSTOP_ 19
+long sys_kill(struct tblock *tb, uint64_t a[6]) {
+    if (a[1] == SIGSTOP_ && (int)a[0] > 0 && stops_tracee(trace_find((int)a[0]))) return 0;
+    return gate_syscall(__NR_kill, a);
+}
+
+long sys_tkill(struct tblock *tb, uint64_t a[6]) {
+    if (a[1] == SIGSTOP_ && stops_tracee(trace_find((int)a[0]))) return 0;
+    return gate_syscall(__NR_tkill, a);
+}
+
+long sys_tgkill(struct tblock *tb, uint64_t a[6]) {
+    if (a[2] == SIGSTOP_ && stops_tracee(trace_find((int)a[1]))) return 0;
+    return gate_syscall(__NR_tgkill, a);
+}
+
+/* ---- the call ---- */
+
+static long of_stopped(struct tracee *e, const uint64_t a[6]) {
+    uint64_t word = a[3];
+    switch (a[0]) {
+    case PTRACE_PEEKTEXT:
+    case PTRACE_PEEKDATA: return peek(e, a[2], a[3]);
+    case PTRACE_POKETEXT:
+    case PTRACE_POKEDATA: return ask(e, LETTER_POKE, a[2], &word, sizeof word);
+    case PTRACE_PEEKUSR: return peek_user(e, a[2], a[3]);
+    case PTRACE_POKEUSR: return poke_user(e, a[2], a[3]);
+    case PTRACE_GETREGS_: return get_regs(e, NT_PRSTATUS_, a[3]);
+    case PTRACE_SETREGS_: return set_regs(e, NT_PRSTATUS_, a[3]);
+    case PTRACE_GETFPREGS_: return get_regs(e, NT_FPREGSET_, a[3]);
+    case PTRACE_SETFPREGS_: return set_regs(e, NT_FPREGSET_, a[3]);
+    case PTRACE_GETREGSET: return regset(e, a[2], a[3], false);
+    case PTRACE_SETREGSET: return regset(e, a[2], a[3], true);
+    case PTRACE_ARCH_PRCTL_: return arch_prctl(e, a[3], a[2]);
+    case PTRACE_SETOPTIONS: e->options = (uint32_t)a[3]; return 0;
+    case PTRACE_GETEVENTMSG: return put_guest(a[3], &e->message, 8) ? 0 : -EFAULT;
+    case PTRACE_GETSIGINFO: return get_siginfo(e, a[3]);
+    case PTRACE_SETSIGINFO: return guest_read(&e->info, a[3], sizeof e->info) ? 0 : -EFAULT;
+    case PTRACE_PEEKSIGINFO: return 0;
+    case PTRACE_GETSIGMASK: return sigmask(e, a, false);
+    case PTRACE_SETSIGMASK: return sigmask(e, a, true);
+    case PTRACE_GET_SYSCALL_INFO: return get_call(e, a[2], a[3]);
+    case PTRACE_CONT: return let_go(e, RESUME_CONT, a[3]);
+    case PTRACE_SYSCALL: return let_go(e, RESUME_SYSCALL, a[3]);
+    case PTRACE_SYSEMU_: return let_go(e, RESUME_SYSEMU, a[3]);
+    case PTRACE_SINGLESTEP: return let_go(e, RESUME_STEP, a[3]);
+    case PTRACE_DETACH: return let_go(e, RESUME_DETACH, a[3]);
+    default: return -EIO;
+    }
+}
+
+long sys_ptrace(struct tblock *tb, uint64_t a[6]) {
+    switch (a[0]) {
+    case PTRACE_TRACEME: return traced_me(tb->thread);
+    case PTRACE_ATTACH: return attach(a, false);
+    case PTRACE_SEIZE: return attach(a, true);
+    }
+    struct tracee *e = trace_find((int)a[1]);
+    if (!e || e->tracer != self_tgid()) return outside(a);
+    if (a[0] == PTRACE_INTERRUPT) return interrupt(e);
+    if (a[0] == PTRACE_KILL) {
+        SYS(kill, e->tgid, 9);
+        return 0;
+    }
+    if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) != TRACEE_STOPPED) return -ESRCH;
+    return of_stopped(e, a);
+}

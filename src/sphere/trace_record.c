@@ -1,0 +1,43 @@
+#include "sphere/trace_record.h"
+
+#include "inproc/str.h"
+#include "recorder/order.h"
+#include "sphere/channel.h"
+#include "sphere/checkpoint.h"
+#include "sphere/event_log.h"
+#include "sphere/sigframe.h"
+#include "sphere/trace_regs.h"
+
+void trace_record_turn(struct thread *t, bool take) {
+    if (take)
+        order_leave_call(t);
+    else
+        order_enter_call(t, true);
+    t->turn_lent = !take;
+}
+
+void trace_record_stop(struct thread *t, uint8_t flags) {
+    if (!(flags & EVF_AFTER)) checkpoint_op(t);
+    event_new(t, EV_STOP, 0, 0)->flags = flags;
+    stream_commit();
+    trace_record_turn(t, false);
+}
+
+void trace_record_wrote(struct thread *t, gaddr addr, size_t len) {
+    event_memory(t, EV_POKE, addr, len, false);
+    stream_commit();
+}
+
+static void log_regs(struct thread *t) {
+    size_t extended = t->tracee->extended_changed ? sigframe_extended_size() : 0;
+    struct event *e = event_new(t, EV_REGS, 0, sizeof(struct ev_regs) + extended);
+    struct ev_regs *v = (struct ev_regs *)(e + 1);
+    *v = trace_regs_event(t, extended);
+    memcpy(v + 1, t->tracee->extended, extended);
+}
+
+void trace_record_go(struct thread *t, bool changed, uint8_t flags, uint16_t signal) {
+    if (changed) log_regs(t);
+    event_new(t, EV_TURN, signal, 0)->flags = flags;
+    stream_commit();
+}

@@ -1,0 +1,394 @@
+#include "sphere/traced.h"
+
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/time_types.h>
+
+#include "engine/cache.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+#include "log/events.h"
+#include "sphere/forced_write.h"
+#include "sphere/gate.h"
+#include "sphere/mode.h"
+#include "sphere/sigframe.h"
+#include "sphere/signals.h"
+#include "sphere/trace_regs.h"
+
+#define SIGTRAP_ 5
+#define SIGCHLD_ 17
+#define SIGSTOP_ 19
+#define ERESTARTSYS_ 512l /* the kernel's own: what a tracer sees of a call that will be made again */
+#define ARCH_X86_64 0xc000003e
+#define LOOK_AFTER_MS 100 /* whether the tracer still lives */
+
+#define STOPPED_BY(signo) ((signo) << 8 | 0x7f)
+
+static bool is_gone(int tgid) { return SYS(kill, tgid, 0) == -ESRCH; }
+
+/* ---- being traced ---- */
+
+static void look(struct thread *t) {
+    t->kicked = false;
+    if (t->tracee) return;
+    if (!trace_table()) return;
+    t->tracee = trace_find(t->tid);
+    if (t->tracee) signals_catch_all(t->process);
+}
+
+static void forget(struct thread *t) {
+    trace_free(t->tracee);
+    t->tracee = NULL;
+}
+
+long traced_me(struct thread *t) {
+    int parent = (int)SYS(getppid);
+    if (t->tracee || t->traced_by_outsider) return -EPERM;
+    if (!trace_is_member(parent)) { /* who would trace us is no part of the sphere: it never will */
+        t->traced_by_outsider = true;
+        return 0;
+    }
+    struct tracee *e = trace_claim(t->tid, t->tgid, parent);
+    if (!e) return -EPERM;
+    trace_publish(e);
+    t->tracee = e;
+    signals_catch_all(t->process);
+    trace_ring(parent); /* it waits for us as for any child */
+    return 0;
+}
+
+bool traced_interrupted(const struct thread *t) { return t->kicked && !t->n_pending; }
+
+/* ---- memory ---- */
+
+static void answer(struct thread *t, struct trace_letter *l) {
+    uint32_t len = MIN(l->len, (uint32_t)TRACE_LETTER);
+    if (the_mode->trace_turn) the_mode->trace_turn(t, true);
+    if (l->kind == LETTER_PEEK) {
+        l->done = guest_read(l->bytes, l->addr, len) ? len : 0;
+    } else {
+        l->done = forced_write(l->addr, l->bytes, len) ? len : 0;
+        if (l->done && the_mode->trace_wrote) the_mode->trace_wrote(t, l->addr, len);
+    }
+    if (the_mode->trace_turn) the_mode->trace_turn(t, false);
+    __atomic_store_n(&l->kind, LETTER_ANSWERED, __ATOMIC_RELEASE);
+    trace_futex_wake(&l->kind);
+}
+
+static bool is_asked(const struct trace_letter *l) {
+    uint32_t kind = __atomic_load_n(&l->kind, __ATOMIC_ACQUIRE);
+    return kind == LETTER_PEEK || kind == LETTER_POKE;
+}
+
+/* ---- stopping ---- */
+
+/* Tells the tracer that there is something to wait for. */
+static void report(const struct tracee *e) {
+    SYS(kill, e->tracer, SIGCHLD_);
+    trace_ring(e->tracer);
+}
+
+static void await_word(struct thread *t, struct tracee *e) {
+    for (;;) {
+        uint32_t seen = __atomic_load_n(&e->bell, __ATOMIC_ACQUIRE);
+        if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == TRACEE_RUNS) return;
+        if (is_asked(&e->letter)) answer(t, &e->letter);
+        trace_futex_wait(&e->bell, seen, LOOK_AFTER_MS);
+        if (seen == __atomic_load_n(&e->bell, __ATOMIC_ACQUIRE) && is_gone(e->tracer)) {
+            e->how = RESUME_DETACH;
+            e->signal = 0;
+            return;
+        }
+    }
+}
+
+struct stop {
+    int status;
+    uint8_t flags;     /* EVF_* of where it is */
+    uint64_t orig_rax; /* of the call that is under way, or ORIG_RAX_NONE */
+    bool at_call;      /* the call is about to be made */
+    bool aborted;      /* it was tried, and will be made again: registers are back at it */
+};
+
+static void show(const struct thread *t, struct tracee *e, const struct stop *s) {
+    trace_regs_show(t, s->orig_rax, &e->regs);
+    if (s->at_call || s->aborted) {
+        e->regs.rax = s->at_call ? (uint64_t)-ENOSYS : (uint64_t)-ERESTARTSYS_;
+        if (s->aborted) e->regs.rip += 2;
+        e->regs.rcx = e->regs.rip;
+        e->regs.r11 = e->regs.eflags;
+    }
+    if (sigframe_extended_size() <= TRACE_EXTENDED) sigframe_save_extended(e->extended);
+    e->sigmask = t->sigmask;
+    e->regs_changed = e->extended_changed = e->mask_changed = false;
+}
+
+/* Whether the call that it is at is to be made, after what the tracer has done to its registers. */
+static bool take(struct thread *t, struct tracee *e, const struct stop *s) {
+    struct user_regs r = e->regs;
+    bool made = s->at_call && e->how != RESUME_SYSEMU && r.rip == t->tb->pc;
+    if (made) r.rax = r.orig_rax;
+    if (r.orig_rax != ORIG_RAX_NONE && r.rax == (uint64_t)-ERESTARTSYS_) {
+        r.rip -= 2;
+        r.rax = r.orig_rax;
+    }
+    if (e->regs_changed || (s->at_call && !made)) trace_regs_take(t, &r);
+    if (e->mask_changed) t->sigmask = e->sigmask & ~(SIG_BIT(9) | SIG_BIT(SIGSTOP_));
+    if (e->extended_changed) sigframe_set_extended(e->extended);
+    return made;
+}
+
+void traced_step(struct thread *t) {
+    if (t->tb->trap_flag) return; /* it traps anyway */
+    t->tb->trap_flag = true;
+    t->trace_step = true;
+}
+
+void traced_step_over(struct thread *t) {
+    if (t->trace_step) t->tb->trap_flag = t->tb->stepped = false;
+    t->trace_step = false;
+}
+
+/* Stops until the tracer lets go. True: the call that it is at is to be made. */
+static bool stop(struct thread *t, const struct stop *s) {
+    struct tracee *e = t->tracee;
+    cache_idle(t->tb);
+    traced_step_over(t);
+    show(t, e, s);
+    if (the_mode->trace_stop) the_mode->trace_stop(t, s->flags);
+    e->status = s->status;
+    e->reported = false;
+    __atomic_store_n(&e->state, TRACEE_STOPPED, __ATOMIC_SEQ_CST);
+    report(e);
+    await_word(t, e);
+    if (the_mode->trace_turn) the_mode->trace_turn(t, true);
+    bool changed = e->regs_changed || e->extended_changed || e->mask_changed || e->how == RESUME_SYSEMU;
+    bool made = take(t, e, s);
+    t->trace_signal = e->signal;
+    uint8_t flags = (made ? EVF_AT_GATE : 0) | (e->how == RESUME_STEP ? EVF_STEP : 0);
+    if (the_mode->trace_go) the_mode->trace_go(t, changed, flags, (uint16_t)t->trace_signal);
+    if (e->how == RESUME_STEP) traced_step(t);
+    if (e->how == RESUME_DETACH) forget(t);
+    return made;
+}
+
+/* Not inside of a call, for a reason that is no signal of the program's own. */
+static void stop_plain(struct thread *t, int status, uint8_t flags) {
+    struct tracee *e = t->tracee;
+    struct stop s = {.status = status, .flags = flags, .orig_rax = ORIG_RAX_NONE};
+    e->info = (struct siginfo_raw){.signo = status >> 8 & 0x7f};
+    e->call = (struct syscall_info){.arch = ARCH_X86_64, .pc = t->tb->pc, .sp = t->tb->gpr[RSP]};
+    stop(t, &s);
+}
+
+/* A step that did not end in a trap: it was a call, or went into a handler. */
+static void stop_step(struct thread *t) { stop_plain(t, STOPPED_BY(SIGTRAP_), EVF_AFTER); }
+
+void traced_in_handler(struct thread *t) {
+    if (t->tracee && t->trace_step) stop_step(t);
+}
+
+void traced_safepoint(struct thread *t, uint8_t flags) {
+    if (t->kicked) look(t);
+    while (t->tracee) {
+        uint32_t wants = __atomic_exchange_n(&t->tracee->wants, 0, __ATOMIC_ACQ_REL);
+        if (is_asked(&t->tracee->letter)) answer(t, &t->tracee->letter);
+        if (!wants) return;
+        if (wants & TRACE_WANT_SIGSTOP)
+            stop_plain(t, STOPPED_BY(SIGSTOP_), flags);
+        else
+            stop_plain(t, STOPPED_BY(SIGTRAP_) | PTRACE_EVENT_STOP << 16, flags);
+        if (!(flags & EVF_AT_GATE)) flags = EVF_AFTER;
+    }
+}
+
+/* ---- calls ---- */
+
+static int call_status(const struct tracee *e) {
+    return STOPPED_BY(SIGTRAP_ | (e->options & PTRACE_O_TRACESYSGOOD ? 0x80 : 0));
+}
+
+static bool stop_before_call(struct tblock *tb) {
+    struct tracee *e = tb->thread->tracee;
+    struct stop s = {.status = call_status(e), .flags = EVF_AT_GATE, .orig_rax = tb->gpr[RAX], .at_call = true};
+    e->info = (struct siginfo_raw){.signo = SIGTRAP_, .code = SIGTRAP_ | 0x80};
+    e->call =
+        (struct syscall_info){.op = PTRACE_SYSCALL_INFO_ENTRY, .arch = ARCH_X86_64, .pc = tb->pc, .sp = tb->gpr[RSP]};
+    e->call.v[0] = tb->gpr[RAX];
+    gate_args(tb, &e->call.v[1]);
+    return stop(tb->thread, &s);
+}
+
+static bool stop_before_exit(struct tblock *tb) {
+    struct tracee *e = tb->thread->tracee;
+    uint64_t nr = tb->gpr[RAX];
+    if (!e || !(e->options & PTRACE_O_TRACEEXIT) || (nr != __NR_exit && nr != __NR_exit_group)) return true;
+    struct stop s = {.status = STOPPED_BY(SIGTRAP_) | PTRACE_EVENT_EXIT << 16,
+                     .flags = EVF_AT_GATE,
+                     .orig_rax = nr,
+                     .at_call = true};
+    e->info = (struct siginfo_raw){.signo = SIGTRAP_, .code = SIGTRAP_ | PTRACE_EVENT_EXIT << 8};
+    e->call = (struct syscall_info){.arch = ARCH_X86_64, .pc = tb->pc, .sp = tb->gpr[RSP]};
+    e->message = (tb->gpr[RDI] & 0xff) << 8;
+    return stop(tb->thread, &s);
+}
+
+bool traced_gate(struct tblock *tb, gaddr next) {
+    struct thread *t = tb->thread;
+    if (t->kicked) look(t);
+    if (!t->tracee) return true;
+    if (t->tracee->wants) {
+        gate_retry(tb, next);
+        traced_safepoint(t, EVF_AT_GATE | EVF_RETRY);
+        return false;
+    }
+    bool shows = t->tracee->how == RESUME_SYSCALL || t->tracee->how == RESUME_SYSEMU;
+    if (shows && !stop_before_call(tb)) return false;
+    return stop_before_exit(tb);
+}
+
+static void stop_after_call(struct thread *t, struct stop *s, int64_t ret) {
+    struct tracee *e = t->tracee;
+    if (!e || e->how != RESUME_SYSCALL) return;
+    s->status = call_status(e);
+    e->info = (struct siginfo_raw){.signo = SIGTRAP_, .code = SIGTRAP_ | 0x80};
+    e->call = (struct syscall_info){
+        .op = PTRACE_SYSCALL_INFO_EXIT, .arch = ARCH_X86_64, .pc = t->tb->pc, .sp = t->tb->gpr[RSP]};
+    e->call.v[0] = (uint64_t)ret;
+    ((uint8_t *)&e->call.v[1])[0] = sys_failed(ret);
+    stop(t, s);
+}
+
+/* What has happened during the call. */
+static void stop_for_event(struct thread *t, uint64_t nr) {
+    struct tracee *e = t->tracee;
+    struct stop s = {.status = STOPPED_BY(SIGTRAP_) | t->trace_event << 16, .flags = EVF_AFTER, .orig_rax = nr};
+    e->info = (struct siginfo_raw){.signo = SIGTRAP_, .code = SIGTRAP_ | t->trace_event << 8};
+    e->call = (struct syscall_info){.arch = ARCH_X86_64, .pc = t->tb->pc, .sp = t->tb->gpr[RSP]};
+    e->message = t->trace_message;
+    t->trace_event = 0;
+    stop(t, &s);
+}
+
+void traced_after_call(struct thread *t, uint64_t nr) {
+    if (t->trace_event && t->tracee) stop_for_event(t, nr);
+    struct stop s = {.flags = EVF_AFTER, .orig_rax = nr};
+    if (t->tracee && t->trace_step) stop_step(t);
+    stop_after_call(t, &s, (int64_t)t->tb->gpr[RAX]);
+    traced_safepoint(t, EVF_AFTER);
+}
+
+void traced_aborted(struct thread *t, uint64_t nr) {
+    struct stop s = {.flags = EVF_AT_GATE | EVF_RETRY, .orig_rax = nr, .aborted = true};
+    stop_after_call(t, &s, -ERESTARTSYS_);
+}
+
+/* ---- signals ---- */
+
+bool traced_signal(struct thread *t, struct pending_signal *s, uint8_t *flags) {
+    if (t->kicked) look(t);
+    struct tracee *e = t->tracee;
+    if (!e) return true;
+    int signo = s->info.signo;
+    uint8_t where = s->is_fault ? EVF_FAULT : *flags & EVF_AT_GATE ? EVF_AT_GATE | EVF_RETRY : *flags;
+    struct stop st = {.status = STOPPED_BY(signo), .flags = where, .orig_rax = ORIG_RAX_NONE};
+    e->info = s->info;
+    e->is_signal_stop = true;
+    e->call = (struct syscall_info){.arch = ARCH_X86_64, .pc = t->tb->pc, .sp = t->tb->gpr[RSP]};
+    stop(t, &st);
+    e->is_signal_stop = false;
+    int chosen = t->trace_signal;
+    if (chosen == signo) {
+        s->info = e->info;
+    } else if (chosen) {
+        s->info = (struct siginfo_raw){.signo = chosen};
+        s->info.w[0] = (uint32_t)e->tracer;
+        s->is_fault = false;
+    }
+    if (!s->is_fault) *flags = EVF_AFTER;
+    return chosen != 0;
+}
+
+/* ---- children ---- */
+
+#define CHILD_WAIT_US 100
+
+struct trace_follow traced_follows(const struct thread *t, uint64_t flags) {
+    const struct tracee *e = t->tracee;
+    struct trace_follow f = {0};
+    if (!e || (flags & CLONE_UNTRACED)) return f;
+    f.event = flags & CLONE_VFORK             ? PTRACE_EVENT_VFORK
+              : (flags & CSIGNAL) == SIGCHLD_ ? PTRACE_EVENT_FORK
+                                              : PTRACE_EVENT_CLONE;
+    if (!(e->options & 1u << f.event)) return f;
+    f.tracer = e->tracer;
+    f.options = e->options;
+    f.seized = e->seized;
+    return f;
+}
+
+void traced_born(struct thread *child, const struct trace_follow *f) {
+    if (!f->tracer) return;
+    struct tracee *e = trace_claim(child->tid, child->tgid, f->tracer);
+    if (!e) return;
+    e->options = f->options;
+    e->seized = f->seized;
+    e->wants = f->seized ? TRACE_WANT_TRAP : TRACE_WANT_SIGSTOP;
+    trace_publish(e);
+    child->tracee = e;
+    signals_catch_all(child->process);
+}
+
+void traced_has_child(struct thread *t, const struct trace_follow *f, int tid) {
+    if (!f->tracer || !t->tracee) return;
+    struct __kernel_timespec nap = {0, CHILD_WAIT_US * 1000};
+    /* the tracer, once it hears of the child, may ask for it */
+    while (!trace_find(tid) && SYS(kill, tid, 0) == 0) SYS(nanosleep, &nap, 0);
+    t->trace_event = f->event;
+    t->trace_message = (uint64_t)tid;
+}
+
+/* ---- ends ---- */
+
+/* The kernel tells a parent of the end of its child, and nobody else. */
+static void end(struct tracee *e, int status) {
+    bool by_kernel = e->tid == e->tgid && SYS(getppid) == e->tracer;
+    if (by_kernel || is_gone(e->tracer)) {
+        trace_free(e);
+        return;
+    }
+    e->status = status;
+    e->reported = false;
+    __atomic_store_n(&e->state, TRACEE_ENDED, __ATOMIC_SEQ_CST);
+    report(e);
+}
+
+void traced_thread_ends(struct thread *t, int status) {
+    if (t->tracee) end(t->tracee, status);
+    t->tracee = NULL;
+}
+
+void traced_process_ends(struct thread *t, int status) {
+    if (!trace_table_mapped()) return;
+    for (struct thread *other = threads_first(); other; other = other->next)
+        if (other->in_use && other->tracee && other->tgid == t->tgid) traced_thread_ends(other, status);
+    trace_remove_member(t->tgid);
+}
+
+/* ---- exec ---- */
+
+void traced_after_exec(struct thread *t) {
+    if (!trace_table()) return;
+    t->tracee = trace_find(t->tid);
+    struct tracee *e = t->tracee;
+    if (!e) return;
+    signals_catch_all(t->process);
+    if (e->options & PTRACE_O_TRACEEXEC) {
+        e->message = (uint64_t)t->tid;
+        stop_plain(t, STOPPED_BY(SIGTRAP_) | PTRACE_EVENT_EXEC << 16, EVF_AFTER);
+        if (t->tracee) traced_after_call(t, __NR_execve);
+        return;
+    }
+    traced_after_call(t, __NR_execve);
+    if (t->tracee && !t->tracee->seized) stop_plain(t, STOPPED_BY(SIGTRAP_), EVF_AFTER);
+}

@@ -1,0 +1,110 @@
+// A tracer and its child: stops, registers read and changed, memory, signals held back and replaced, detaching.
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile long word = 1;
+static volatile sig_atomic_t usr1, usr2;
+static void count(int signo) { signo == SIGUSR1 ? usr1++ : usr2++; }
+
+static void say_status(const char *what, int status) {
+    if (WIFSTOPPED(status))
+        printf("%s: stopped by %d, event %d\n", what, WSTOPSIG(status), status >> 16);
+    else if (WIFEXITED(status))
+        printf("%s: exited with %d\n", what, WEXITSTATUS(status));
+    else
+        printf("%s: killed by %d\n", what, WTERMSIG(status));
+}
+
+static int wait_for(const char *what, pid_t pid) {
+    int status = 0;
+    if (waitpid(pid, &status, 0) != pid) printf("%s: no wait: %s\n", what, strerror(errno));
+    say_status(what, status);
+    return status;
+}
+
+/* Stops with a value in rbx that the tracer changes, and returns what it finds there. */
+static long marked_stop(void) {
+    long found;
+    __asm__ volatile("mov $0x1234567, %%rbx\n\t"
+                     "int3\n\t"
+                     "mov %%rbx, %0"
+                     : "=r"(found)
+                     :
+                     : "rbx", "memory");
+    return found;
+}
+
+static void child(void) {
+    signal(SIGUSR1, count);
+    signal(SIGUSR2, count);
+    if (ptrace(PTRACE_TRACEME, 0, 0, 0)) _exit(90);
+    raise(SIGSTOP);
+    long found = marked_stop();
+    raise(SIGUSR1); /* held back */
+    raise(SIGUSR1); /* becomes SIGUSR2 */
+    raise(SIGUSR2);
+    printf("child: rbx %lx, word %ld, usr1 %d, usr2 %d\n", found, word, usr1, usr2);
+    fflush(stdout);
+    raise(SIGTERM); /* held back; by then nobody traces us, and we die of the next */
+    raise(SIGKILL);
+}
+
+static void cont(pid_t pid, int request, long signal) {
+    if (ptrace(request, pid, 0, signal)) printf("request %d: %s\n", request, strerror(errno));
+}
+
+int main(void) {
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    pid_t pid = fork();
+    if (pid == 0) child();
+    wait_for("first", pid);
+    errno = 0;
+    printf("peek %ld\n", ptrace(PTRACE_PEEKDATA, pid, (void *)&word, 0));
+    printf("poke %ld\n", ptrace(PTRACE_POKEDATA, pid, (void *)&word, 42L));
+    printf("peek %ld, ours %ld\n", ptrace(PTRACE_PEEKDATA, pid, (void *)&word, 0), word);
+    errno = 0;
+    long none = ptrace(PTRACE_PEEKDATA, pid, (void *)8, 0);
+    printf("nowhere %ld %s\n", none, strerror(errno));
+    cont(pid, PTRACE_CONT, 0);
+
+    wait_for("breakpoint", pid);
+    struct user_regs_struct regs;
+    ptrace(PTRACE_GETREGS, pid, 0, &regs);
+    printf("rbx %llx, code before rip %x, orig_rax %lld, cs %llx\n", regs.rbx,
+           (unsigned)ptrace(PTRACE_PEEKTEXT, pid, (void *)(regs.rip - 1), 0) & 0xff, regs.orig_rax, regs.cs);
+    siginfo_t info;
+    ptrace(PTRACE_GETSIGINFO, pid, 0, &info);
+    printf("signal %d code %d\n", info.si_signo, info.si_code);
+    regs.rbx = 0x7654321;
+    struct iovec v = {&regs, sizeof regs};
+    printf("set %ld\n", ptrace(PTRACE_SETREGSET, pid, (void *)1, &v));
+    printf("user %lx\n", ptrace(PTRACE_PEEKUSER, pid, (void *)offsetof(struct user, regs.rbx), 0));
+    struct user_fpregs_struct fp;
+    long got = ptrace(PTRACE_GETFPREGS, pid, 0, &fp);
+    printf("fp %ld, mxcsr %x\n", got, fp.mxcsr);
+    cont(pid, PTRACE_CONT, 0);
+
+    wait_for("usr1", pid);
+    cont(pid, PTRACE_CONT, 0);
+    wait_for("usr1", pid);
+    cont(pid, PTRACE_CONT, SIGUSR2);
+    wait_for("usr2", pid);
+    cont(pid, PTRACE_CONT, SIGUSR2);
+    wait_for("term", pid);
+    cont(pid, PTRACE_DETACH, 0);
+    wait_for("end", pid);
+    errno = 0;
+    none = ptrace(PTRACE_CONT, pid, 0, 0);
+    printf("gone %ld %s\n", none, strerror(errno));
+    return 0;
+}
