@@ -17,11 +17,6 @@
 #include "sphere/sys/special.h"
 #include "sphere/vdso.h"
 
-#pragma weak save_start /* a runtime without src/ckpt/rt takes none */
-#pragma weak save_is_due
-#pragma weak save_checkpoint
-#pragma weak save_interval_ms
-
 #define LOOK_CALLS 16         /* from one look at the clock to the next */
 #define LOOK_TICKS 20000000ul /* some 30 ms */
 #define END_LEAST_NS 500000000ull
@@ -45,7 +40,6 @@ void checkpoint_start(void) {
     number = 0;
     behind_event = UINT64_MAX;
     ended_ticks = 0;
-    if (!save_start) return;
     save_start(fd_own() + 1, the_stream.ring, the_stream.number);
     checkpoint_is_on = save_interval_ms && sigframe_extended_size() <= SNAPSHOT_EXTENDED_MAX - 8;
     if (checkpoint_is_on) last_ns = clock_ns(CLOCK_MONOTONIC_);
