@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/checkpoint_facts.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/print.h"
@@ -19,7 +20,9 @@ static const char info_usage[] =
     "\n"
     "The log's size is split into input (results of system calls, signals, memory at the start) and interleaving\n"
     "(which thread ran when: turns, preemptions, pages handed over, and thread and tick of every event if a\n"
-    "process has several threads). Kept files are shared by all recordings and counted apart.\n";
+    "process has several threads). Kept files are shared by all recordings and counted apart. Checkpoints: how many\n"
+    "were taken and how many are left since old ones were merged, their space, and the interval that was kept, on\n"
+    "average, by the process with most of them.\n";
 
 /* What info says; both ways of printing use it. */
 struct facts {
@@ -101,6 +104,11 @@ static void print_sizes(const struct facts *f, const struct recording *r, const 
     print_share("input", s->stored_len - s->interleaving_stored, s->raw_len - s->interleaving_raw, f, s);
     print_share("interleaving", s->interleaving_stored, s->interleaving_raw, f, s);
     printf("%-14s %zu, %s\n", "kept files", s->objects, size_text(s->objects_size, a));
+    struct checkpoint_facts c = checkpoint_facts_of(r);
+    if (!c.taken) return;
+    printf("%-14s %lu taken, %lu kept, %s", "checkpoints", c.taken, c.kept, size_text(c.bytes, a));
+    if (c.interval_ns) printf(", one every %.3g s", (double)c.interval_ns / 1e9);
+    putchar('\n');
 }
 
 static void print_plain(const struct facts *f, const struct recording *r, const struct summary *s) {
@@ -152,7 +160,10 @@ static void print_json(const struct facts *f, const struct recording *r, const s
         printf(", \"bits_per_kilo_%s\": {\"all\": %.6g, \"input\": %.6g, \"interleaving\": %.6g}",
                f->instructions ? "instruction" : "tick", per_kilo(s->stored_len, per),
                per_kilo(s->stored_len - s->interleaving_stored, per), per_kilo(s->interleaving_stored, per));
-    printf(", \"objects\": {\"count\": %zu, \"size\": %lu}}\n", s->objects, s->objects_size);
+    printf(", \"objects\": {\"count\": %zu, \"size\": %lu}", s->objects, s->objects_size);
+    struct checkpoint_facts c = checkpoint_facts_of(r);
+    printf(", \"checkpoints\": {\"taken\": %lu, \"kept\": %lu, \"size\": %lu, \"unconsolidated\": %lu, \"interval_ns\": %lu}}\n",
+           c.taken, c.kept, c.bytes, c.unconsolidated, c.interval_ns);
 }
 
 #define DAMAGE_LINES 10

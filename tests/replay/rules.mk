@@ -1,6 +1,7 @@
-# A program whose recording the tests of the timeline walk on.
-CHECK_NEEDS += $(BUILD)/replay/counted
-$(BUILD)/replay/counted: tests/replay/counted.c Makefile | $(ZYDIS)
+# Programs whose recordings the tests of the timeline walk on.
+REPLAY_PROGRAMS := $(BUILD)/replay/counted $(BUILD)/replay/states
+CHECK_NEEDS += $(REPLAY_PROGRAMS)
+$(REPLAY_PROGRAMS): $(BUILD)/replay/%: tests/replay/%.c Makefile | $(ZYDIS)
 	@mkdir -p $(@D)
 	$(call tell,GUEST)
 	$(Q)$(CC) -O1 -g -pthread -no-pie -o $@ $<

@@ -1,0 +1,57 @@
+#!/bin/bash
+# Checkpoints of a recording: at each of them, and some steps behind it, all registers and memory are the same whether it is
+# reached by a restore or by a replay from the start; so is the end. A store that is damaged, or gone, costs time alone.
+set -u
+export REPRISE_DIR=$PWD/rd
+bad=0
+wrong() { echo "$*"; bad=1; }
+
+# compare NAME LEAST [-p PID]: places in the order of time from the start, and backwards with restores
+compare() {
+    local name=$1 least=$2
+    shift 2
+    echo stored | timeout 60 "$REPRISE" walk "$@" "$name" >places 2>err || wrong "$name: $(tail -1 err)"
+    [ "$(wc -l <places)" -ge "$least" ] || wrong "$name $*: $(wc -l <places) checkpoints, not $least"
+    visit() { awk '{ print "seek", $1, $2, $3; print "state"; print "step 30"; print "state" }'; }
+    (visit <places; echo end; echo state) | timeout 100 "$REPRISE" walk --from-start "$@" "$name" >there 2>&1
+    (echo end; echo state; tac places | visit; echo stored) | timeout 100 "$REPRISE" walk "$@" "$name" >back 2>&1
+    tail -n "$(wc -l <places)" back | cmp -s - places || wrong "$name $*: could not be restored: $(tail -2 back)"
+    head -n -"$(wc -l <places)" back | awk '{ g = int((NR - 3) / 4); if (NR <= 2) g = -1; t[g] = t[g] $0 "\n"; if (g > n) n = g }
+        END { for (i = n; i >= 0; i--) printf "%s", t[i]; printf "%s", t[-1] }' >sorted
+    grep -q "^FAILED\|^failed" there && wrong "$name $*: $(grep -m1 -i ^failed there)"
+    cmp -s there sorted || wrong "$name $*: different: $(diff there sorted | head -4)"
+}
+
+for how in crash abort exit fork; do
+    timeout 60 "$REPRISE" record --checkpoint-interval 0.1 -o "rd/$how" -- "$BUILD/replay/states" $how 0.8 >out 2>&1
+    timeout 60 "$REPRISE" replay -a "$how" >again 2>&1
+    [ $? -ne 125 ] || wrong "$how: $(tail -1 again)"
+    compare $how 2
+done
+compare fork 1 -p "$("$REPRISE" ps fork | awk 'NR == 3 { print $1 }')"
+timeout 100 "$REPRISE" record --checkpoint-interval 0.1 -o rd/python -- /usr/bin/python3 -c '
+x = {}
+for i in range(1200000): x[i % 5000] = str(i)
+print(len(x))' >out 2>&1
+compare python 2
+for js in luajit node; do
+    command -v $js >/dev/null || continue
+    case $js in
+    luajit) script=(-e 'local t = {} for k = 1, 150 do for i = 1, 100000 do t[i] = (t[i] or 0) + i % k end end print(#t)') ;;
+    node) script=(-e 'let m = new Map(); for (let i = 0; i < 1500000; i++) m.set("k" + i % 5000, i); console.log(m.size)') ;;
+    esac
+    timeout 100 "$REPRISE" record --checkpoint-interval 0.1 -o rd/$js -- $js "${script[@]}" >out 2>&1
+    compare $js 1
+done
+
+# the prompt at the end: info, none, damage
+"$REPRISE" info crash >out 2>&1
+grep -q '^checkpoints  *[0-9]* taken' out || wrong "info: $(cat out)"
+"$REPRISE" record --checkpoint-interval none -o rd/without -- "$BUILD/replay/states" exit 0.3 >out 2>&1
+ls rd/without | grep -q ckpt && wrong "--checkpoint-interval none takes some"
+printf '%s\n' end state | timeout 60 "$REPRISE" walk crash >whole 2>&1
+for f in rd/crash/ckpt-*.data; do dd if=/dev/urandom of="$f" bs=4096 count=8 seek=2 conv=notrunc 2>/dev/null; done
+printf '%s\n' end state | timeout 60 "$REPRISE" walk crash >damaged 2>err
+cmp -s whole damaged || wrong "damaged checkpoints: $(cat damaged err)"
+"$REPRISE" rm crash >out 2>&1 && [ ! -e rd/crash ] || wrong "rm: $(cat out)"
+exit $bad

@@ -1,0 +1,133 @@
+/* Has state of many kinds at any moment: threads in calls, preempted, with values in vector and x87 registers; handlers, masks, an
+ * alternate stack; mappings that come, go, move and are closed. Ends as its argument says: crash, abort, exit, or fork (the child
+ * crashes). */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned long shared_sum;
+static volatile sig_atomic_t alarms;
+static int never[2];
+static volatile int over;
+
+static void on_alarm(int signo, siginfo_t *info, void *context) { alarms++; }
+
+static void *reader(void *arg) { /* in a call to the end, with something in its vector registers */
+    char byte;
+    register double kept __asm__("xmm9") = 1234.5;
+    __asm__ volatile("" : "+x"(kept));
+    long n = read(never[0], &byte, 1);
+    __asm__ volatile("" : "+x"(kept));
+    return kept == 1234.5 && n == 0 ? NULL : (void *)1;
+}
+
+static void *waiter(void *arg) { /* waits under another mask, again and again */
+    sigset_t none;
+    sigemptyset(&none);
+    for (int i = 0; !over; i++) {
+        struct timespec t = {0, 2000000};
+        ppoll(NULL, 0, &t, &none);
+        pthread_mutex_lock(&lock);
+        shared_sum += (unsigned)i;
+        pthread_mutex_unlock(&lock);
+    }
+    return NULL;
+}
+
+static void *computer(void *arg) {
+    double x = 1;
+    long double y = 1;
+    for (unsigned long i = 0; !over; i++) {
+        x = x * 1.0000001 + (double)i * 1e-9;
+        y = y * 1.0000001L + x;
+        if (i % 4096 == 0) {
+            pthread_mutex_lock(&lock);
+            shared_sum += (unsigned long)x + (unsigned long)y % 7;
+            pthread_mutex_unlock(&lock);
+        }
+    }
+    return NULL;
+}
+
+/* One round of changes in the address space. */
+static unsigned long churn(unsigned round) {
+    static unsigned char *moving;
+    static size_t size = 65536;
+    unsigned char *a = mmap(NULL, 262144, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    static unsigned char *closed;
+    for (size_t i = 0; i < 262144; i += 97) a[i] = (unsigned char)(i + round);
+    if (closed) {
+        mprotect(closed, 262144, PROT_READ);
+        shared_sum += closed[97];
+        munmap(closed, 131072);
+        mprotect(closed + 131072, 131072, PROT_READ | PROT_WRITE);
+        madvise(closed + 131072, 65536, MADV_DONTNEED);
+        shared_sum += closed[131072];
+        munmap(closed + 131072, 131072);
+    }
+    mprotect(a, 262144, PROT_NONE);
+    closed = a;
+    if (!moving) moving = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t next = size == 65536 ? 262144 : 65536;
+    moving = mremap(moving, size, next, MREMAP_MAYMOVE);
+    size = next;
+    moving[round % size]++;
+    return moving[(round / 2) % size];
+}
+
+static void end(const char *how) {
+    if (strcmp(how, "crash") == 0) *(volatile int *)(shared_sum & 0xff0) = 1;
+    if (strcmp(how, "abort") == 0) abort();
+}
+
+int main(int argc, char **argv) {
+    double seconds = argc > 2 ? atof(argv[2]) : 1;
+    stack_t stack = {.ss_sp = malloc(65536), .ss_size = 65536};
+    sigaltstack(&stack, NULL);
+    struct sigaction action = {.sa_sigaction = on_alarm, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    sigaction(SIGALRM, &action, NULL);
+    if (pipe(never)) return 1;
+    pthread_t t[3];
+    void *(*const bodies[])(void *) = {reader, waiter, computer};
+    for (int i = 0; i < 3; i++) pthread_create(&t[i], NULL, bodies[i], NULL);
+    struct itimerval every = {{0, 5000}, {0, 5000}};
+    setitimer(ITIMER_REAL, &every, NULL);
+    unsigned long sum = 0;
+    struct timespec began, now;
+    clock_gettime(CLOCK_MONOTONIC, &began);
+    for (unsigned round = 0;; round++) {
+        sum += churn(round);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if ((double)(now.tv_sec - began.tv_sec) + (double)(now.tv_nsec - began.tv_nsec) / 1e9 > seconds) break;
+    }
+    if (strcmp(argv[1], "fork") == 0 && fork() == 0) {
+        clock_gettime(CLOCK_MONOTONIC, &began);
+        for (unsigned round = 0;; round++) {
+            sum += churn(round);
+            clock_gettime(CLOCK_MONOTONIC, &now);
+            if ((double)(now.tv_sec - began.tv_sec) + (double)(now.tv_nsec - began.tv_nsec) / 1e9 > seconds) break;
+        }
+        end("crash");
+    }
+    end(argv[1]);
+    over = 1;
+    close(never[1]);
+    void *result, *bad = NULL;
+    for (int i = 0; i < 3; i++) {
+        pthread_join(t[i], &result);
+        if (result) bad = result;
+    }
+    if (strcmp(argv[1], "fork") == 0) wait(NULL);
+    printf("%d\n", bad != NULL || sum == 1);
+    return 0;
+}
