@@ -159,6 +159,7 @@ static void leave_to_others(struct thread *t) __attribute__((noreturn));
 static void leave_to_others(struct thread *t) {
     if (unlikely(debug_is_on)) debug_thread_ended(t);
     const struct event *e = next_of_all();
+    t->awaits = AWAITS_NOTHING; /* its slot is in use until another one has begun */
     t->tb->epoch = EPOCH_IDLE;
     counted += t->tb->count_insns;
     t->tb->count_insns = 0;
@@ -753,6 +754,7 @@ static void clone_call(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next
     }
     struct ev_syscall s = take_call(t, e, nr, a);
     if (child && s.ret < 0) child->in_use = false;
+    if (child && (r.flags & CLONE_VFORK)) child->awaits = AWAITS_NOTHING; /* has gone, maybe killed */
     if (child && s.ret > 0 && !(r.flags & CLONE_VFORK)) child->tid = (int)s.ret;
     take_outs(t, s.outs);
     finish(tb, next, flags, s.ret);

@@ -63,7 +63,7 @@ struct guest_fault {
     uint64_t trapno, err;
 };
 
-/* Recording: what an R-thread waits for that does not have the turn. */
+/* What an R-thread waits for that does not have the turn. Replay needs to know only who has ended. */
 enum awaits {
     AWAITS_TURN, /* goes on where it lost its turn, or begins, with TURN */
     AWAITS_CALL, /* is in a system call: goes on with what the log says of it */
