@@ -70,7 +70,8 @@ static bool write_script(struct debug *d) {
     if (o->recording && o->store && d->target->ops->exe_path(d->target, exe, sizeof exe) &&
         debug_files_find(&files, o->recording, o->store, exe, root)) {
         s.sysroot = files.sysroot;
-        s.program = files.program;
+        if (o->goal == GOAL_NONE || o->goal == GOAL_BEGIN)
+            s.program = files.program; /* elsewhere it may be another one */
     }
     FILE *f = fopen(d->script, "wex");
     if (f) gdb_script_write(&s, f);

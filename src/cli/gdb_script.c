@@ -102,9 +102,10 @@ void gdb_script_write(const struct gdb_script *s, FILE *f) {
     fputs(before, f);
     fputs(commands, f);
     if (s->sysroot)
-        fprintf(f, "set sysroot %s\nfile %s\n", s->sysroot, s->program);
+        fprintf(f, "set sysroot %s\n", s->sysroot);
     else
         fputs("set sysroot target:\n", f);
+    if (s->program) fprintf(f, "file %s\n", s->program);
     fprintf(f, "target extended-remote %s\n", s->address);
     /* The order of threads is recorded: this says which thread a step, also a backward one, is meant for. */
     fputs("set scheduler-locking step\n", f);

@@ -18,7 +18,8 @@
 #include "cli/print.h"
 #include "cli/replay_setup.h"
 #include "cli/start_runtime.h"
-#include "replay/timeline.h"
+#include "replay/process.h"
+#include "replay/programs.h"
 
 static const char replay_usage[] =
     "usage: reprise replay [OPTIONS] [DIR|NAME] [-- GDB-ARGS...]\n"
@@ -377,7 +378,7 @@ struct debugged {
 static struct target *open_timeline(void *arg) {
     struct debugged *d = arg;
     char why[WHY_MAX] = "";
-    struct target *t = timeline_open(&d->options, why, sizeof why);
+    struct target *t = process_open(&d->options, why, sizeof why);
     if (!t) complain("%s", why);
     return t;
 }
@@ -395,6 +396,7 @@ static char *about(const struct recording *r) {
         print_text(f, directory, strlen(directory));
     }
     fputc('\n', f);
+    programs_print(r, f);
     fclose(f);
     return text;
 }

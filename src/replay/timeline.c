@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "replay/programs.h"
 #include "replay/timeline_parts.h"
 
 /* ---- helpers ---- */
@@ -162,7 +163,8 @@ static bool run_leaving_checkpoints(struct timeline *t, struct worker *w, struct
 static struct worker *set_out(struct timeline *t, struct position p, bool may_move) {
     size_t i = checkpoint_before(t, p);
     struct worker *c = t->checkpoints[i];
-    bool now_is_nearer = !worker_is_over(t->now) && is_before(t->now, p) && !is_before(t->now, position_of(&c->stop.place));
+    bool now_is_nearer =
+        !worker_is_over(t->now) && is_before(t->now, p) && !is_before(t->now, position_of(&c->stop.place));
     bool is_there = is_at(t->now, p);
     struct position nearest = position_of(now_is_nearer ? &t->now->stop.place : &c->stop.place);
     struct worker *restored = is_there ? NULL : checkpoint_restore(t, p, false, nearest);
@@ -525,6 +527,12 @@ static bool command(struct target *target, const char *text, char *out, size_t c
     return false;
 }
 
+void timeline_clear_breaks(struct target *target) {
+    struct timeline *t = timeline_of(target);
+    t->n_breaks = 0;
+    t->version = hash_of(t);
+}
+
 static void close_timeline(struct target *target) {
     struct timeline *t = timeline_of(target);
     session_close(&t->session);
@@ -567,52 +575,18 @@ uint64_t timeline_memory_hash(struct target *target) {
 
 /* ---- opening ---- */
 
-/* The first event of a stream; false: there is none. */
-static bool first_event(const struct recording *r, uint64_t number, struct event *head, struct ev_start *start,
-                        struct ev_forked *forked) {
-    const struct stream_ref *s = recording_stream(r, number);
-    struct event_reader reader;
-    const struct event *e;
-    if (!s || !event_reader_open(&reader, r, s)) return false;
-    bool got = event_reader_next(&reader, &e) == READ_GOT;
-    if (got) {
-        *head = *e;
-        if (e->kind == EV_START) *start = *EVENT_PAYLOAD(e, ev_start);
-        if (e->kind == EV_FORKED) *forked = *EVENT_PAYLOAD(e, ev_forked);
-    }
-    event_reader_close(&reader);
-    return got && (head->kind == EV_START || head->kind == EV_FORKED);
-}
-
-/* The last program of the process. */
-static bool find_stream(struct timeline *t, char *why, size_t cap) {
-    const struct recording *r = t->options.recording;
-    struct event head;
-    struct ev_start start;
-    struct ev_forked forked;
-    bool found = false;
+static bool find_program(struct timeline *t, char *why, size_t cap) {
+    struct program *all;
     t->pid = t->options.pid;
-    if (!t->pid && first_event(r, 0, &head, &start, &forked)) t->pid = (int)start.pid;
-    for (size_t i = 0; i < r->n_streams && t->pid; i++) {
-        uint64_t number = r->streams[i].number;
-        if (!first_event(r, number, &head, &start, &forked)) continue;
-        if ((int)(head.kind == EV_START ? start.pid : forked.pid) != t->pid) continue;
-        t->stream = number;
-        found = true;
-    }
-    if (!found) {
-        snprintf(why, cap, t->pid ? "the recording has no process %d" : "the recording is empty", t->pid);
-        return false;
-    }
-    for (uint64_t at = t->stream; first_event(r, at, &head, &start, &forked); at = forked.parent) {
-        if (head.kind != EV_START) continue;
-        snprintf(t->exe, sizeof t->exe, "%.*s", (int)sizeof start.exe - 1, start.exe);
-        t->auxv_start = start.auxv_start;
-        t->auxv_end = start.auxv_end;
-        return true;
-    }
-    snprintf(why, cap, "the recording lacks the begin of process %d", t->pid);
-    return false;
+    size_t n = programs_find(t->options.recording, &t->pid, &all, why, cap);
+    if (!n) return false;
+    size_t which = t->options.program > 0 && (size_t)t->options.program < n ? (size_t)t->options.program - 1 : n - 1;
+    t->stream = all[which].stream;
+    memcpy(t->exe, all[which].exe, sizeof t->exe);
+    t->auxv_start = all[which].auxv_start;
+    t->auxv_end = all[which].auxv_end;
+    free(all);
+    return true;
 }
 
 struct target *timeline_open(const struct timeline_options *o, char *why, size_t cap) {
@@ -625,7 +599,7 @@ struct target *timeline_open(const struct timeline_options *o, char *why, size_t
     t->signals = ~0ull;
     t->options = *o;
     snprintf(t->store, sizeof t->store, "%s", o->store ? o->store : "");
-    if (!find_stream(t, why, cap)) {
+    if (!find_program(t, why, cap)) {
         free(t);
         return NULL;
     }

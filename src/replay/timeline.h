@@ -1,4 +1,4 @@
-/* Timeline: forward and reverse execution of one recorded process, as the target of a debugger (rsp/target.h).
+/* Timeline: forward and reverse execution of one program of a recorded process, as the target of a debugger (rsp/target.h).
  *
  * The present is a worker that stands still. Checkpoints are workers that were forked while others ran forward and stand still
  * ever since; going back is a copy of one, run forward to where it should be. */
@@ -11,7 +11,8 @@
 
 struct timeline_options {
     const struct recording *recording; /* stays open as long as the timeline */
-    int pid;                           /* as recorded; 0: the initial process. Its last program is the one */
+    int pid;                           /* as recorded; 0: the initial process */
+    int program;                       /* which of its programs, from 1 on; 0: the last */
     bool quiet;                        /* what the program printed is not printed again */
     bool from_start;                   /* without the checkpoints of the recording */
     const char *store;                 /* directory with the recording's files */
@@ -20,6 +21,9 @@ struct timeline_options {
 
 /* NULL: why says. */
 struct target *timeline_open(const struct timeline_options *, char *why, size_t cap);
+
+/* All of them, of any kind. */
+void timeline_clear_breaks(struct target *);
 
 /* For tests: hash of the program's private memory at the present place. */
 uint64_t timeline_memory_hash(struct target *);

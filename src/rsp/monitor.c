@@ -25,14 +25,14 @@ static bool do_seek(struct gdb *g, const char *args, struct out *o) {
 }
 
 static bool do_when(struct gdb *g, const char *args, struct out *o) {
-    char text[64];
+    char text[POSITION_TEXT];
     out_format(o, "Position %s, thread %d\n", position_text(g->target->ops->where(g->target), text),
                g->target->ops->current_thread(g->target));
     return true;
 }
 
 static bool do_checkpoint(struct gdb *g, const char *args, struct out *o) {
-    char text[64];
+    char text[POSITION_TEXT];
     for (int i = 1; i < CHECKPOINTS_MAX; i++) {
         if (g->checkpoints[i].used) continue;
         g->checkpoints[i] = (struct checkpoint){true, g->target->ops->where(g->target)};
@@ -64,7 +64,7 @@ static bool do_delete(struct gdb *g, const char *args, struct out *o) {
 }
 
 static bool do_list(struct gdb *g, const char *args, struct out *o) {
-    char text[64];
+    char text[POSITION_TEXT];
     bool any = false;
     for (int i = 1; i < CHECKPOINTS_MAX; i++) {
         if (!g->checkpoints[i].used) continue;
@@ -86,7 +86,7 @@ static bool do_exits(struct gdb *g, const char *args, struct out *o) {
 }
 
 static bool do_status(struct gdb *g, const char *args, struct out *o) {
-    char text[64];
+    char text[POSITION_TEXT];
     position_text(g->target->ops->where(g->target), text);
     switch (g->last.reason) {
     case STOP_EXITED:

@@ -19,14 +19,24 @@ enum goal position_parse(const char *text, struct position *at) {
     if (strcmp(text, "begin") == 0 || strcmp(text, "start") == 0) return GOAL_BEGIN;
     if (strcmp(text, "end") == 0) return GOAL_END;
     *at = (struct position){0};
+    uint64_t program = 0;
     if (!number(&text, &at->event)) return GOAL_NONE;
+    if (*text == '.') {
+        program = at->event;
+        if (text++, !number(&text, &at->event)) return GOAL_NONE;
+    }
+    if (at->event >> POSITION_PROGRAM || program >> (64 - POSITION_PROGRAM)) return GOAL_NONE;
+    at->event |= program << POSITION_PROGRAM;
     if (*text == ':' && (text++, !number(&text, &at->ticks))) return GOAL_NONE;
     if (*text == ':' && (text++, !number(&text, &at->steps))) return GOAL_NONE;
     return *text ? GOAL_NONE : GOAL_POSITION;
 }
 
-char *position_text(struct position p, char text[64]) {
-    snprintf(text, 64, "%lu:%lu:%lu", p.event, p.ticks, p.steps);
+char *position_text(struct position p, char text[POSITION_TEXT]) {
+    uint64_t program = p.event >> POSITION_PROGRAM, event = p.event & ((1ull << POSITION_PROGRAM) - 1);
+    char number[24] = "";
+    if (program) snprintf(number, sizeof number, "%lu.", program);
+    snprintf(text, POSITION_TEXT, "%s%lu:%lu:%lu", number, event, p.ticks, p.steps);
     return text;
 }
 

@@ -128,9 +128,13 @@ static void resume(struct gdb *g, const struct order *o) {
     enum report report = g->goal != GOAL_NONE ? REPORT_PLACE : REPORT_STOP;
     g->goal = GOAL_NONE;
     g->last = s;
-    if (report == REPORT_PLACE && g->swbreak) { /* gdb; others stop for this, too */
+    if (s.is_other_program) breaks_clear(&g->breaks, g->target); /* gdb does the same */
+    if (report == REPORT_PLACE && g->swbreak) {                  /* gdb; others stop for this, too */
         g->settles = true;
-        out_str(&g->reply, "T05library:;");
+        if (s.is_other_program)
+            stop_reply(g, (struct stop){.reason = STOP_EXEC, .thread = s.thread}, REPORT_STOP);
+        else
+            out_str(&g->reply, "T05library:;");
     } else {
         stop_reply(g, s, report);
     }

@@ -8,8 +8,10 @@
 #include <stdint.h>
 
 /* A place in the execution of one process. Between two events exactly one R-thread runs, so places are ordered. */
+#define POSITION_PROGRAM \
+    40 /* bits of `event` that count: above them is the number of the program, by exec, from 0 on */
 struct position {
-    uint64_t event; /* events of the process before this place */
+    uint64_t event; /* events of the program before this place */
     uint64_t ticks; /* of the R-thread that runs there */
     uint64_t steps; /* instructions since that tick */
 };
@@ -30,7 +32,7 @@ enum stop_reason {
     STOP_END,         /* the end of the recording of this process */
     STOP_EXITED,      /* the process exited with `status` (forward) */
     STOP_KILLED,      /* the process was killed by `signo` */
-    STOP_EXEC,        /* a new program */
+    STOP_EXEC,        /* another program: the next one; backward: the one before, in front of the call that ends it */
     STOP_FAILED,      /* the replay diverged or broke: `text` */
 };
 
@@ -38,7 +40,8 @@ struct stop {
     enum stop_reason reason;
     int thread; /* tid, as recorded, of the thread that stopped */
     int signo, status;
-    uint64_t addr; /* STOP_WATCHPOINT */
+    uint64_t addr;         /* STOP_WATCHPOINT */
+    bool is_other_program; /* than the one before: the debugger must be told */
     char text[256];
 };
 

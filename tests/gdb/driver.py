@@ -14,7 +14,9 @@ class Stop:
     """Where gdb stands: position, pc, thread, and the values of chosen expressions."""
 
     def __init__(self, position, pc, thread, values):
-        self.position, self.pc, self.thread, self.values = position, pc, thread, values
+        self.text, self.pc, self.thread, self.values = position, pc, thread, values
+        program, _, rest = position.rpartition(".")
+        self.position = (int(program or 0), *map(int, rest.split(":")))
 
     def key(self):
         return (self.position, self.pc, self.thread, self.values)
@@ -26,7 +28,7 @@ class Stop:
         return self.key() == other.key()
 
     def __repr__(self):
-        return f"{self.position} pc {self.pc} thread {self.thread} {' '.join(self.values)}"
+        return f"{self.text} pc {self.pc} thread {self.thread} {' '.join(self.values)}"
 
 
 def environment():
@@ -111,7 +113,7 @@ class Gdb:
         if not got:
             self.fail("no position: " + said)
         parts = [p.strip() for p in said.split("\n" + MARK[:3] + "\n")[1:]]
-        return Stop(tuple(map(int, got.group(1).split(":"))), got.group(3), got.group(2), tuple(parts))
+        return Stop(got.group(1), got.group(3), got.group(2), tuple(parts))
 
     def interrupt(self):
         self.process.send_signal(signal.SIGINT)

@@ -47,7 +47,7 @@ def finish_and_up(recordings):
         gdb.expect("bt 1", "depth (n=2)")
         gdb.do("reverse-stepi 3")
         gdb.expect("bt 1", "depth (n=1)")
-        gdb.do(f"seek {':'.join(map(str, inside.position))}")
+        gdb.do(f"seek {inside.text}")
         check(gdb, gdb.where(["n"]) == inside, "seek leads elsewhere")
 
 
@@ -267,7 +267,7 @@ def step_another_thread(recordings):
         gdb.do("break take_turn if me == 3 && turn > 4", "continue", "delete")
         here = gdb.where()
         for name in ("worker-1", "worker-2", "threads"):
-            gdb.do(f"seek {':'.join(map(str, here.position))}")
+            gdb.do(f"seek {here.text}")
             number = re.search(r"^\*? +(\d+) .*\"%s\"" % name, gdb.do("info threads"), re.M).group(1)
             gdb.do(f"thread {number}")
             gdb.do("reverse-stepi")
@@ -345,6 +345,61 @@ def child_process(recordings):
         gdb.expect("reverse-continue", NO_MORE)
 
 
+@scenario(quick=True)
+def exec_there_and_back(recordings):
+    """Steps over execs, places in other programs, the end in the last one."""
+    recording = recordings.of("family")
+    with Gdb(recording) as gdb:
+        begin = gdb.where()
+        gdb.do("break after_exec", "continue")
+        first = gdb.where(["n"])
+        gdb.do("continue")
+        second = gdb.where(["n"])
+        check(gdb, (first.position[0], second.position[0]) == (1, 2), f"programs: {first} {second}")
+        gdb.do("delete", f"seek {first.text}")
+        check(gdb, gdb.where(["n"]) == first, f"seek leads to {gdb.where(['n'])}, not to {first}")
+        gdb.do("restart")
+        check(gdb, gdb.where() == begin, "another begin")
+        gdb.do(f"seek {second.text}")
+        check(gdb, gdb.where(["n"]) == second, "seek leads elsewhere")
+        gdb.expect("bt", "after_exec", "main (argc=3")
+        gdb.do("catch exec")
+        gdb.expect("continue", "exec'd", "family")
+        fresh = gdb.where()
+        check(gdb, fresh.position[0] == 3, f"not in the last program: {fresh}")
+        gdb.do("reverse-stepi")
+        gdb.expect("x/i $pc", "syscall")
+        gdb.expect("p $rax", "59")
+        gdb.expect("bt", "execve", "main")
+        gdb.do("stepi")
+        check(gdb, gdb.where() == fresh, "a step over exec leads elsewhere")
+        gdb.do("delete", "tbreak before_exec")
+        gdb.do("reverse-continue")
+        gdb.expect("p n", "= 60")
+    with Gdb(recording, args=["-e"]) as gdb:
+        gdb.expect("bt", "exit", "main")
+        check(gdb, gdb.where().position[0] == 3, "the end is not in the last program")
+
+
+@scenario()
+def exec_of_another_program(recordings):
+    recording = recordings.of("family")
+    child = process_list(recording)[2]
+    with Gdb(recording, args=["-p", str(child)]) as gdb:
+        gdb.do("break before_exec")
+        gdb.expect("continue", "before_exec (n=50)")
+        at = gdb.where()
+        gdb.do("delete", "catch exec")
+        gdb.expect("continue", "echo")
+        gdb.expect("info inferiors", "/echo")
+        gdb.do("delete", "set breakpoint pending on", "break write")
+        gdb.expect("continue", "write")
+        gdb.expect("continue", "exits here with status 0")
+        gdb.do("delete", "break before_exec")
+        gdb.expect("reverse-continue", "family", "before_exec (n=50)")
+        check(gdb, gdb.where() == at, "another place")
+
+
 # ---- long searches ----
 
 @scenario()
@@ -366,7 +421,7 @@ def interrupt(recordings):
             at = gdb.where()
             gdb.do("reverse-stepi", "stepi")
             check(gdb, gdb.where() == at, "another place after a step back and a step")
-        gdb.do(f"seek {':'.join(map(str, main.position))}")
+        gdb.do(f"seek {main.text}")
         check(gdb, gdb.where() == main, "seek leads elsewhere")
 
 
@@ -445,8 +500,7 @@ def command_files(recordings):
     with Gdb(recording) as gdb:
         gdb.do("break total", "continue")
         at = gdb.where(["counter"])
-    position = ":".join(map(str, at.position))
-    with Gdb(recording, args=["-g", position]) as gdb:
+    with Gdb(recording, args=["-g", at.text]) as gdb:
         check(gdb, gdb.where(["counter"]) == at, "-g leads elsewhere")
         check(gdb, gdb.quit() == 0, "gdb's status")
 

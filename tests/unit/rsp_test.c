@@ -555,6 +555,46 @@ static const char *monitor(const char *text) {
     return fine ? seen : NULL;
 }
 
+/* gdb is told of libraries first; when it goes on, where it is. */
+static void test_settling(void **state) {
+    ask("qSupported:swbreak+");
+    assert_string_equal(monitor("seek 3:4"), "");
+    REPLY("s", "T05library:;");
+    STOPS("s", "T00 thread:3e8;");
+    assert_string_equal(monitor("when"), "Position 3:4:0, thread 1000\n");
+    STOPS("s", "T05 thread:3e8;");
+    assert_string_equal(monitor("when"), "Position 3:5:0, thread 1000\n");
+}
+
+static void test_positions(void **state) {
+    char text[POSITION_TEXT];
+    struct position p;
+    assert_int_equal(position_parse("3.14:15:92", &p), GOAL_POSITION);
+    assert_int_equal(p.event, 3ull << POSITION_PROGRAM | 14);
+    assert_string_equal(position_text(p, text), "3.14:15:92");
+    assert_int_equal(position_parse("14", &p), GOAL_POSITION);
+    assert_string_equal(position_text(p, text), "14:0:0");
+    position_text((struct position){UINT64_MAX, UINT64_MAX, UINT64_MAX}, text);
+    assert_true(strlen(text) < POSITION_TEXT);
+}
+
+/* Symbols are asked for one after the other; what gdb does not know, or lies about, gives no address. */
+static void test_tls(void **state) {
+    REPLY_HAS("qSymbol::", "qSymbol:5f7468726561645f64625f");
+    char name[128], text[256];
+    for (int i = 0; i < 5; i++) {
+        const char *question = i ? ask(text) : ask("qSymbol::");
+        assert_int_equal(strncmp(question, "qSymbol:", 8), 0);
+        snprintf(name, sizeof name, "%s", question + 8);
+        snprintf(text, sizeof text, "qSymbol:%x:%s", 0x404000 + 16 * i, name);
+    }
+    REPLY(text, "OK");
+    REPLY("qGetTLSAddr:3e8,10,0", "E01");
+    REPLY("qGetTLSAddr:3e8,10,404000", "E01");
+    REPLY("qGetTLSAddr:zz,10,0", "E01");
+    REPLY("qSymbol:zz", "OK");
+}
+
 static void test_commands(void **state) {
     fake.t = 1234;
     assert_string_equal(monitor("when"), "Position 12:34:0, thread 1000\n");
@@ -580,7 +620,10 @@ static void test_commands(void **state) {
     STOPS("s", "T00 thread:3e9;");
     assert_string_equal(monitor("seek begin"), "");
     STOPS("s", "T00 thread:3e8;");
-    assert_string_equal(monitor("seek 18446744073709551615:1"), "");
+    assert_null(monitor("seek 18446744073709551615:1"));
+    assert_null(monitor("seek 1."));
+    assert_null(monitor("seek 99999999.1"));
+    assert_string_equal(monitor("seek 7.1099511627775:1"), "");
     STOPS("s", "T00 thread:3e8;");
     assert_string_equal(monitor("status"), "At 0:0:0; the replay failed: no such position\n");
     assert_string_equal(monitor("info recording"), "info recording\n");
@@ -617,6 +660,9 @@ int main(void) {
         ON_FAKE(test_many_breaks),
         ON_FAKE(test_conditions),
         ON_FAKE(test_files),
+        ON_FAKE(test_settling),
+        ON_FAKE(test_positions),
+        ON_FAKE(test_tls),
         ON_FAKE(test_commands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
