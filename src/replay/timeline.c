@@ -163,9 +163,10 @@ static bool run_leaving_checkpoints(struct timeline *t, struct worker *w, struct
 static struct worker *set_out(struct timeline *t, struct position p, bool may_move) {
     size_t i = checkpoint_before(t, p);
     struct worker *c = t->checkpoints[i];
-    bool now_is_nearer =
-        !worker_is_over(t->now) && is_before(t->now, p) && !is_before(t->now, position_of(&c->stop.place));
-    bool is_there = is_at(t->now, p);
+    /* a worker that stands in front of a signal is behind the instruction which that interrupts */
+    bool is_past = worker_is_over(t->now) || (t->now->stop.reason == WORKER_SIGNAL && is_at(t->now, p));
+    bool now_is_nearer = !is_past && is_before(t->now, p) && !is_before(t->now, position_of(&c->stop.place));
+    bool is_there = !is_past && is_at(t->now, p);
     struct position nearest = position_of(now_is_nearer ? &t->now->stop.place : &c->stop.place);
     struct worker *restored = is_there ? NULL : checkpoint_restore(t, p, false, nearest);
     if (restored) return restored;
@@ -309,8 +310,7 @@ static struct stop before_op(struct timeline *t, uint64_t event, uint64_t ticks)
     return go_before(t, (struct position){event, ticks, 0}, (struct position){event, ticks, UINT64_MAX});
 }
 
-static struct stop reverse_step(struct timeline *t) {
-    if (!resolve(t)) return failure("the present place cannot be found again");
+static struct stop one_place_back(struct timeline *t) {
     const struct worker_stop s = t->now->stop;
     struct position p = position_of(&s.place);
     if (position_compare(p, t->begin) <= 0) return stop_with(t->now, STOP_BEGIN);
@@ -322,6 +322,20 @@ static struct stop reverse_step(struct timeline *t) {
     if (p.ticks > s.base_ticks) return go_before(t, (struct position){p.event, p.ticks - 1, 0}, p);
     if (s.has_op) return before_op(t, s.op_event, s.op_ticks);
     return stop_with(t->now, STOP_BEGIN);
+}
+
+/* The place before may be in front of the same instruction: events came between. */
+static struct stop reverse_step(struct timeline *t) {
+    if (!resolve(t)) return failure("the present place cannot be found again");
+    const struct worker_stop from = t->now->stop;
+    for (;;) {
+        struct stop out = one_place_back(t);
+        const struct worker_stop *now = &t->now->stop;
+        bool same = now->pc == from.pc && now->place.ticks == from.place.ticks && now->tid == from.tid &&
+                    memcmp(now->gpr, from.gpr, sizeof from.gpr) == 0;
+        bool is_before = now->place.is_exact && position_compare(position_of(&now->place), position_of(&from.place)) < 0;
+        if (out.reason != STOP_STEP || !same || (from.reason != WORKER_SIGNAL && !is_before)) return out;
+    }
 }
 
 static struct stop stop_at_hit(struct timeline *t, struct worker *from, const struct worker_hit *hit) {

@@ -156,7 +156,7 @@ static void describe(struct thread *t, enum worker_reason why) {
     s->reason = why;
     s->tid = t->tid;
     s->place = place_of(t);
-    s->before = before;
+    s->before = compare(&here, s->place.event, s->place.ticks, s->place.steps) < 0 ? here : before;
     s->base_ticks = s->place.event == base.event ? base.ticks : s->place.ticks;
     s->op_event = t->debugged.op_event;
     s->op_ticks = t->debugged.op_ticks;

@@ -311,8 +311,10 @@ static void deliver(struct thread *t, const struct event *e) {
     memcpy(&s.info, v->info, sizeof s.info);
     uint8_t flags = e->flags;
     if (unlikely(debug_is_on)) {
-        debug_op(t, false);
-        debug_signal(t, &s.info, flags & EVF_AFTER ? SIGNAL_BEHIND : SIGNAL_ALONE);
+        bool behind = flags & EVF_AFTER; /* who stops in front of it is still behind the operation before */
+        if (!behind) debug_op(t, false);
+        debug_signal(t, &s.info, behind ? SIGNAL_BEHIND : SIGNAL_ALONE);
+        if (behind) debug_op(t, false);
     }
     stream_take();
     if (s.info.signo < 1 || s.info.signo > NSIG_MAX) diverged(t, NULL, "signal number", 0, (uint64_t)s.info.signo);
