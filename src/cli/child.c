@@ -37,28 +37,74 @@ bool child_start(struct child *c, int (*become)(void *), void *arg) {
     return c->pid > 0;
 }
 
+struct proc_state {
+    char state; /* 'X': there is none */
+    pid_t parent;
+};
+
+static struct proc_state look_up(pid_t pid) {
+    struct proc_state s = {'X', 0};
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return s;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n < 0 ? 0 : n] = '\0';
+    const char *after_name = strrchr(text, ')');
+    if (after_name) sscanf(after_name + 1, " %c %d", &s.state, &s.parent);
+    return s;
+}
+
+/* The program, or a process that it started. */
+static bool is_of_program(pid_t program, pid_t pid) {
+    for (int depth = 0; depth < 100 && pid > 1; depth++) {
+        if (pid == program) return true;
+        pid = look_up(pid).parent;
+    }
+    return false;
+}
+
 /* ---- signals ---- */
 
 static uint32_t *the_bell;
 static uint64_t to_hand_on; /* bit signo */
-static pid_t handed_to;
+static pid_t sender[64];    /* of the last one, by signo */
+
+static bool is_fault(int sig) {
+    return sig == SIGSEGV || sig == SIGBUS || sig == SIGILL || sig == SIGFPE || sig == SIGTRAP || sig == SIGSYS;
+}
 
 /* A signal from the terminal goes to the whole group, the program has got it already; so it has, most likely, if it sent the
  * signal itself. One from somebody else is meant for the program but found us. */
 static void on_signal(int sig, siginfo_t *info, void *context) {
-    if (sig != SIGCHLD && info->si_code <= 0 && info->si_pid != handed_to)
+    if (is_fault(sig) && info->si_code > 0) { /* ours: again, and for good */
+        signal(sig, SIG_DFL);
+        return;
+    }
+    if (sig != SIGCHLD && info->si_code <= 0) {
+        sender[sig] = info->si_pid;
         __atomic_or_fetch(&to_hand_on, 1ull << sig, __ATOMIC_SEQ_CST);
+    }
     futex_ring(the_bell);
 }
 
-static const int handed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM, SIGIO, SIGPWR, SIGWINCH};
-static const int left_alone[] = {SIGPIPE, SIGTTOU, SIGTTIN, SIGTSTP};
+static const int left_alone[] = {SIGPIPE, SIGTTOU, SIGTTIN, SIGTSTP, SIGURG};
+
+/* Whatever can be caught is: a program that sends a signal to its process group must not end its recording. */
+static bool is_handed_on(int sig) {
+    if (sig == SIGKILL || sig == SIGSTOP || sig == SIGCONT || sig == SIGCHLD) return false;
+    for (unsigned i = 0; i < sizeof left_alone / sizeof *left_alone; i++)
+        if (sig == left_alone[i]) return false;
+    return true;
+}
 
 static void set_handlers(void) {
     struct sigaction sa = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
     sigfillset(&sa.sa_mask);
     sigaction(SIGCHLD, &sa, NULL);
-    for (unsigned i = 0; i < sizeof handed_on / sizeof *handed_on; i++) sigaction(handed_on[i], &sa, NULL);
+    for (int sig = 1; sig < 64; sig++) /* the C library keeps two for itself and refuses them */
+        if (is_handed_on(sig)) sigaction(sig, &sa, NULL);
     for (unsigned i = 0; i < sizeof left_alone / sizeof *left_alone; i++) signal(left_alone[i], SIG_IGN);
 }
 
@@ -85,7 +131,6 @@ void child_let_go(const int *own, int n) {
 void child_watch(struct child *c, uint32_t *bell) {
     sigset_t none;
     the_bell = bell;
-    handed_to = c->pid;
     set_handlers();
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -93,17 +138,7 @@ void child_watch(struct child *c, uint32_t *bell) {
 
 /* ---- job control ---- */
 
-static char state_of(pid_t pid) {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 'X';
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[n < 0 ? 0 : n] = '\0';
-    const char *after_name = strrchr(text, ')');
-    return after_name && after_name[1] ? after_name[2] : 'X';
-}
+static char state_of(pid_t pid) { return look_up(pid).state; }
 
 static bool has_terminal(void) {
     int tty = open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
@@ -136,7 +171,7 @@ void child_look(struct child *c) {
     uint64_t sigs = __atomic_exchange_n(&to_hand_on, 0, __ATOMIC_SEQ_CST);
     if (c->ended) return;
     for (int sig = 1; sigs >> sig; sig++)
-        if (sigs >> sig & 1) kill(c->pid, sig);
+        if ((sigs >> sig & 1) && !is_of_program(c->pid, sender[sig])) kill(c->pid, sig);
     int status;
     while (waitpid(c->pid, &status, WNOHANG | WUNTRACED) == c->pid) {
         if (WIFSTOPPED(status)) {

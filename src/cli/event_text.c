@@ -21,7 +21,7 @@ const char *syscall_name(unsigned number) {
 }
 
 static const char *insn_name(unsigned code) {
-    static const char *const names[] = {"", "rdtsc", "rdtscp", "cpuid", "rdrand", "rdseed", "rdpid", "xgetbv"};
+    static const char *const names[] = {"", "rdtsc", "rdtscp", "cpuid", "rdrand", "rdseed", "rdpid", "xgetbv", "lsl"};
     return code < sizeof names / sizeof *names ? names[code] : "";
 }
 

@@ -92,7 +92,8 @@ static bool is_intercepted(const struct insn *in) {
     case INSN_RDTSCP:
     case INSN_RDRAND:
     case INSN_XGETBV:
-    case INSN_RDPID: return the_policy->intercept;
+    case INSN_RDPID:
+    case INSN_LSL: return the_policy->intercept;
     default: return false;
     }
 }

@@ -73,6 +73,10 @@ struct channel_file_message {
 #define CHANNEL_CHAOS 1 /* flags */
 #define CHANNEL_CHECK 2
 
+struct channel_file_id {
+    uint64_t dev, ino;
+};
+
 struct channel {
     uint64_t magic;
     uint32_t controller; /* pid */
@@ -89,7 +93,8 @@ struct channel {
     uint64_t ckpt_busy[CHANNEL_RINGS / 64]; /* areas in which something waits for the taker */
     uint32_t ckpt_bell;                     /* futex: counted up when a bit was set */
     uint32_t reserved2;
-    uint8_t reserved[4096 - 72 - CHANNEL_RINGS / 8];
+    struct channel_file_id out_ids[3]; /* recording: [1] and [2] are the sphere's standard output and error */
+    uint8_t reserved[4096 - 120 - CHANNEL_RINGS / 8];
     struct channel_file files[CHANNEL_FILES];
 };
 _Static_assert(sizeof(struct channel) % 4096 == 0, "whole pages");

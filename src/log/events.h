@@ -61,7 +61,7 @@ struct event {
 #define EVF_AFTER 2 /* SIGNAL: right behind the event before it; without both: at a tick point */
                     /* RELEASE: AT_GATE: when the R-thread makes its next call; AFTER: when all R-threads wait */
                     /* CHECKPOINT: like SIGNAL; AT_GATE also where an instruction is about to fault */
-#define EVF_RESTORE_MASK 4 /* SYSCALL: the call waited under a signal mask of its own */
+#define EVF_RESTORE_MASK 4 /* SYSCALL: the call waited under a signal mask of its own, which is in out_seq */
 #define EVF_RETRY 16       /* STOP: with AT_GATE: the R-thread is back at the call, which it will try again */
 #define EVF_FAULT 32       /* STOP: where an instruction raises a signal, whose FAULT may follow */
 #define EVF_STEP 64        /* TURN behind a STOP: one instruction, or one call, and it stops again */
@@ -159,12 +159,13 @@ enum recorded_kind {
     RECORDED_RDRAND,
     RECORDED_RDSEED,
     RECORDED_RDPID,
-    RECORDED_XGETBV
+    RECORDED_XGETBV,
+    RECORDED_LSL
 };
 
 struct ev_insn {
-    uint64_t rax, rbx, rcx, rdx; /* after the instruction; the one destination of rdrand, rdseed and rdpid is in rax */
-    uint64_t flags;              /* CF after rdrand, rdseed */
+    uint64_t rax, rbx, rcx, rdx; /* after the instruction; the one destination of rdrand, rdseed, rdpid, lsl is in rax */
+    uint64_t flags;              /* CF after rdrand, rdseed; ZF after lsl */
 };
 
 struct ev_hash {

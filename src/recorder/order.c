@@ -123,15 +123,19 @@ static void now_owns(struct thread *t) {
     __atomic_store_n(&order.overdue, false, __ATOMIC_RELAXED);
 }
 
-/* Hands the turn, which the caller has, to somebody who waits; false: nobody does. */
-static bool hand_over(void) {
-    struct thread *t = order.first ? choose() : NULL;
-    if (!t) return false;
+/* Hands the turn, which the caller has, to t, who waits. */
+static void hand_to(struct thread *t) {
     dequeue(t);
     now_owns(t);
     __atomic_store_n(&order.owner, id_of(t), __ATOMIC_RELEASE);
     wake(t);
     if (order.first) wake(order.first); /* looks after the new owner from now on */
+}
+
+/* False: nobody waits. */
+static bool hand_over(void) {
+    if (!order.first) return false;
+    hand_to(choose());
     return true;
 }
 
@@ -148,17 +152,10 @@ static bool grab(struct thread *t, uint32_t seen_owner, uint32_t seen_calls, boo
 
 static uint64_t slice(void) { return order.chaos ? 50000 + next_random() % (8 * SLICE_NS) : SLICE_NS; }
 
-void order_take(struct thread *t) {
+/* t is in the queue. Caller holds the lock, which is dropped. */
+static void await_turn(struct thread *t) {
     uint32_t seen_owner = 0, seen_calls = 0;
     uint64_t look = LOOK_LEAST_NS, last_turns = 0, deadline = 0, call_since = 0;
-    lock_take(&order.lock);
-    if (order.owner == id_of(t) || (!order.first && grab(t, 0, 0, false))) {
-        now_owns(t);
-        __atomic_store_n(&order.owner, id_of(t), __ATOMIC_RELEASE);
-        lock_drop(&order.lock);
-        return;
-    }
-    enqueue(t);
     for (;;) {
         uint32_t word = __atomic_load_n(&t->turn, __ATOMIC_ACQUIRE);
         if ((__atomic_load_n(&order.owner, __ATOMIC_ACQUIRE) & ~STATE) ==
@@ -205,6 +202,18 @@ void order_take(struct thread *t) {
         SYS(futex, &t->turn, FUTEX_WAIT_PRIVATE, word, &timeout, 0, 0);
         lock_take(&order.lock);
     }
+}
+
+void order_take(struct thread *t) {
+    lock_take(&order.lock);
+    if (order.owner == id_of(t) || (!order.first && grab(t, 0, 0, false))) {
+        now_owns(t);
+        __atomic_store_n(&order.owner, id_of(t), __ATOMIC_RELEASE);
+        lock_drop(&order.lock);
+        return;
+    }
+    enqueue(t);
+    await_turn(t);
 }
 
 bool order_try(struct thread *t) {
@@ -268,11 +277,17 @@ bool order_is_overdue(void) { return __atomic_load_n(&order.overdue, __ATOMIC_RE
 
 bool order_should_yield(struct thread *t) { return __atomic_load_n(&order.n_waiting, __ATOMIC_RELAXED) > 0; }
 
+/* t queues before anybody else can run, so that two who yield all the time take turns. */
 void order_yield(struct thread *t) {
     lock_take(&order.lock);
-    bool gone = hand_over();
-    lock_drop(&order.lock);
-    if (gone) order_take(t);
+    if (!order.first) {
+        lock_drop(&order.lock);
+        return;
+    }
+    struct thread *next = choose();
+    enqueue(t);
+    hand_to(next);
+    await_turn(t);
 }
 
 uint64_t order_budget(struct thread *t) {

@@ -370,6 +370,27 @@ long aspace_munmap(gaddr addr, size_t len) {
     return ret;
 }
 
+static void note_protection(gaddr start, gaddr end, int prot) {
+    split_at(start);
+    split_at(end);
+    for (size_t i = first_above(start); i < as->n && as->list[i].start < end; i++)
+        as->list[i].prot = (uint32_t)prot, as->list[i].was_writable |= prot & PROT_WRITE;
+    merge_around(start, end);
+    if (unlikely(shared_active)) shared_reprotect(start, end);
+}
+
+/* The kernel has changed what comes before a hole, or before what it cannot change. */
+static void protect_some(gaddr start, gaddr end, int prot) {
+    for (gaddr at = start; at < end;) {
+        size_t i = first_above(at);
+        if (i == as->n || as->list[i].start > at) return;
+        gaddr next = MIN(as->list[i].end, end);
+        if (SYS(mprotect, at, next - at, aspace_host_prot(prot)) != 0) return;
+        note_protection(at, next, prot);
+        at = next;
+    }
+}
+
 long aspace_mprotect(gaddr addr, size_t len, int prot) {
     if (addr & ~PAGE_MASK) return -EINVAL;
     len = PAGE_UP(len);
@@ -379,14 +400,10 @@ long aspace_mprotect(gaddr addr, size_t len, int prot) {
     int keep = prot & (PROT_GROWSDOWN | PROT_GROWSUP);
     code_watch_forget(addr, addr + len);
     long ret = SYS(mprotect, addr, len, aspace_host_prot(prot & ~keep) | keep);
-    if (ret == 0) {
-        split_at(addr);
-        split_at(addr + len);
-        for (size_t i = first_above(addr); i < as->n && as->list[i].start < addr + len; i++)
-            as->list[i].prot = (uint32_t)(prot & ~keep), as->list[i].was_writable |= prot & PROT_WRITE;
-        merge_around(addr, addr + len);
-        if (unlikely(shared_active)) shared_reprotect(addr, addr + len);
-    }
+    if (ret == 0)
+        note_protection(addr, addr + len, prot & ~keep);
+    else
+        protect_some(addr, addr + len, prot & ~keep);
     if (unlikely(track_closes)) track_changed(addr, addr + len); /* what was closed may be open now */
     lock_drop(&cache_lock);
     return ret;
@@ -473,22 +490,31 @@ long aspace_shmat(int id, gaddr addr, int flags) {
     return got;
 }
 
+/* A piece of a segment that was attached at addr: parts of it may be gone, or protected differently. */
+static bool is_attached(const struct mapping *m, gaddr addr) {
+    return m->name[0] == '/' && m->start - addr == m->offset;
+}
+
 long aspace_shmdt(gaddr addr) {
+    if (addr & ~PAGE_MASK) return -EINVAL;
     lock_take(&cache_lock);
     size_t i = first_above(addr);
-    long ret = -EINVAL;
-    if (i < as->n && as->list[i].start == addr) {
-        gaddr end = as->list[i].end;
-        code_watch_forget(addr, end);
-        ret = SYS(shmdt, addr);
-        if (ret == 0) {
-            list_carve(addr, end);
-            freed(addr, end);
-            track_changed(addr, end);
+    while (i < as->n && !is_attached(&as->list[i], addr)) i++;
+    uint64_t segment = i < as->n ? as->list[i].file.ino : 0;
+    while (i < as->n) {
+        struct mapping m = as->list[i];
+        if (m.file.ino != segment || !is_attached(&m, addr)) {
+            i++;
+            continue;
         }
+        code_watch_forget(m.start, m.end);
+        SYS(munmap, m.start, m.end - m.start);
+        list_carve(m.start, m.end);
+        freed(m.start, m.end);
+        track_changed(m.start, m.end);
     }
     lock_drop(&cache_lock);
-    return ret;
+    return segment ? 0 : -EINVAL;
 }
 
 /* ---- brk ---- */
@@ -554,11 +580,6 @@ bool aspace_find(gaddr addr, struct mapping *out) {
     if (m) *out = *m;
     lock_drop(&cache_lock);
     return m != NULL;
-}
-
-size_t aspace_length(gaddr addr) {
-    struct mapping m;
-    return aspace_find(addr, &m) && m.start == addr ? m.end - m.start : 0;
 }
 
 bool aspace_nth(size_t i, struct mapping *out) {

@@ -51,8 +51,6 @@ void aspace_get_brk(gaddr *start, gaddr *end);
 /* The heap between the two is in the list already. */
 void aspace_put_brk(gaddr start, gaddr end);
 
-/* Bytes of the mapping that starts at addr; 0: none does. */
-size_t aspace_length(gaddr addr);
 /* Copy of the mapping that covers addr; false if there is none. */
 bool aspace_find(gaddr addr, struct mapping *out);
 /* The same without a copy; caller holds cache_lock. NULL if there is none. */

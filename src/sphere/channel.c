@@ -10,6 +10,7 @@
 #include "inproc/layout.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
+#include "sphere/sys/special.h"
 
 struct channel *the_channel;
 struct stream the_stream;
@@ -55,7 +56,8 @@ static struct ring *header_of(uint32_t i, int fd) {
     return sys_failed(got) ? NULL : (struct ring *)got;
 }
 
-static int channel_fd = -1; /* in this process */
+/* In the calling thread's descriptor table; it moves out of the program's way. */
+static int channel_fd(void) { return fd_own() + 1; }
 
 static void map_ring(int fd, uint32_t i) {
     const int prot = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_FIXED;
@@ -65,7 +67,6 @@ static void map_ring(int fd, uint32_t i) {
     if (sys_failed(a) || sys_failed(b)) die("cannot map the ring of a stream (error %ld)", sys_failed(a) ? -a : -b);
     ring = (struct ring *)at;
     bytes = (uint8_t *)at + sizeof(struct ring);
-    channel_fd = fd;
     taken = 0;
 }
 
@@ -99,7 +100,7 @@ static uint32_t claim_ring(int fd, enum ring_state state, uint64_t stream, uint6
 bool stream_new(struct stream *s) {
     if (is_stopped()) return false;
     uint64_t number = __atomic_fetch_add(&the_channel->next_stream, 1, __ATOMIC_RELAXED);
-    uint32_t i = claim_ring(channel_fd, RING_OPEN, number, 0);
+    uint32_t i = claim_ring(channel_fd(), RING_OPEN, number, 0);
     if (i == CHANNEL_RINGS) return false;
     *s = (struct stream){number, i};
     return true;
@@ -110,14 +111,14 @@ void stream_abandon(void) { is_void = true; }
 void stream_close_other(uint32_t i) { stream_discard(&(struct stream){0, i}); }
 
 void stream_discard(const struct stream *s) {
-    struct ring *r = s->ring < CHANNEL_RINGS ? header_of(s->ring, channel_fd) : NULL;
+    struct ring *r = s->ring < CHANNEL_RINGS ? header_of(s->ring, channel_fd()) : NULL;
     if (!r) return;
     __atomic_store_n(&r->state, RING_CLOSED, __ATOMIC_RELEASE);
     SYS(munmap, r, sizeof *r);
 }
 
 void stream_give(const struct stream *s, uint32_t pid) {
-    struct ring *r = s->ring < CHANNEL_RINGS ? header_of(s->ring, channel_fd) : NULL;
+    struct ring *r = s->ring < CHANNEL_RINGS ? header_of(s->ring, channel_fd()) : NULL;
     if (!r) return;
     uint32_t self = (uint32_t)SYS(getpid); /* unless it has said so itself */
     __atomic_compare_exchange_n(&r->pid, &self, pid, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
@@ -139,7 +140,7 @@ void stream_attach_writer(int fd, const struct stream *s) {
 
 /* It may be a zombie, or stopped: only its end of the socket tells. */
 bool channel_controller_lives(void) {
-    struct pollfd p = {.fd = channel_fd + 1, .events = POLLIN};
+    struct pollfd p = {.fd = channel_fd() + 1, .events = POLLIN};
     return SYS(poll, &p, 1, 0) <= 0 || !(p.revents & (POLLHUP | POLLERR));
 }
 
@@ -226,7 +227,7 @@ void stream_resume(void) {
     if (!is_paused) return;
     is_paused = false;
     uint64_t n = taken;
-    if (!attach_at(channel_fd, the_stream.number, next)) die("stream %lu cannot be read again", the_stream.number);
+    if (!attach_at(channel_fd(), the_stream.number, next)) die("stream %lu cannot be read again", the_stream.number);
     taken = n;
     stream_peek_second(); /* who had looked at events finds them where they were */
 }

@@ -4,6 +4,9 @@
 
 #include "engine/decode.h"
 
+/* To be called before the program runs. */
+void fpu_image_start(void);
+
 struct fpu_field { /* where an instruction that stores x87 state has put the pointer */
     gaddr at;
     unsigned size; /* 2: only its low half is there, and so on */

@@ -141,6 +141,24 @@ int objects_open(const struct object_name *name) {
     return (int)fd;
 }
 
+/* Neighbouring mappings of one open file are one for the kernel, and mremap takes them as one: so a file that is mapped again and
+ * again stays open. */
+#define OPEN_KEPT 8
+
+int objects_open_kept(const struct object_name *name) {
+    static struct {
+        struct object_name name;
+        int fd;
+    } kept[OPEN_KEPT];
+    static size_t oldest;
+    for (size_t i = 0; i < OPEN_KEPT; i++)
+        if (kept[i].fd && kept[i].name.lo == name->lo && kept[i].name.hi == name->hi) return kept[i].fd;
+    size_t i = oldest++ % OPEN_KEPT;
+    if (kept[i].fd) SYS(close, kept[i].fd);
+    kept[i].name = *name;
+    return kept[i].fd = objects_open(name);
+}
+
 #define SHARED_MAX 256
 
 static struct {

@@ -15,6 +15,8 @@ void objects_log_mapped(struct thread *t, uint64_t nr, const uint64_t a[6], long
 
 /* Replay: a descriptor of the contents, for private mappings; or -errno. The caller closes it. */
 int objects_open(const struct object_name *name);
+/* The same, not to be closed by the caller. */
+int objects_open_kept(const struct object_name *name);
 /* Replay: memory for what the recorded program mapped shared, the same for each mapping of one file. */
 int objects_shared(const struct ev_mapped *m);
 /* This process's own, changeable copy of a file; is_new: it was made just now. */

@@ -1,5 +1,6 @@
 #include "sphere/outputs.h"
 
+#include <asm/stat.h>
 #include <linux/fcntl.h>
 #include <linux/futex.h>
 #include <linux/poll.h>
@@ -10,16 +11,18 @@
 #include "sphere/debug.h"
 #include "sphere/gate.h"
 
-#define SETS 64 /* descriptors from here on are not followed */
-
+/* Descriptors from OUT_FDS on are not followed. */
 static uint32_t which(const struct process *p, uint64_t fd) {
-    if (fd >= SETS) return 0;
-    return p->out_fds[1] >> fd & 1 ? 1 : p->out_fds[2] >> fd & 1 ? 2 : 0;
+    if (fd >= OUT_FDS) return 0;
+    return p->out_fds[1][fd / 64] >> fd % 64 & 1 ? 1 : p->out_fds[2][fd / 64] >> fd % 64 & 1 ? 2 : 0;
 }
 
 static void set(struct process *p, uint64_t fd, uint32_t value) {
-    if (fd >= SETS) return;
-    for (uint32_t i = 1; i <= 2; i++) p->out_fds[i] = (p->out_fds[i] & ~(1ull << fd)) | (uint64_t)(value == i) << fd;
+    if (fd >= OUT_FDS) return;
+    for (uint32_t i = 1; i <= 2; i++) {
+        uint64_t *word = &p->out_fds[i][fd / 64];
+        *word = (*word & ~(1ull << fd % 64)) | (uint64_t)(value == i) << fd % 64;
+    }
 }
 
 static bool is_write(uint64_t nr) {
@@ -87,6 +90,27 @@ bool outputs_end(struct output *out, long ret) {
 
 /* ---- descriptors ---- */
 
+#define FILE_TYPE 0170000
+#define REGULAR 0100000
+
+void outputs_identify(void) {
+    struct stat st;
+    for (int fd = 1; fd <= 2; fd++)
+        if (SYS(fstat, fd, &st) == 0) the_channel->out_ids[fd] = (struct channel_file_id){st.st_dev, st.st_ino};
+}
+
+/* Opened again (/dev/stdout), or come from another process. A regular file that is opened again is written at another place: what
+ * becomes of it cannot be repeated. */
+static uint32_t which_file(long fd, bool same_place) {
+    long mode = SYS(fcntl, fd, F_GETFL);
+    struct stat st;
+    if (mode < 0 || (mode & O_PATH) || (mode & O_ACCMODE) == O_RDONLY || SYS(fstat, fd, &st) != 0) return 0;
+    if ((st.st_mode & FILE_TYPE) == REGULAR && !same_place) return 0;
+    for (uint32_t i = 1; i <= 2; i++)
+        if (the_channel->out_ids[i].ino == st.st_ino && the_channel->out_ids[i].dev == st.st_dev) return i;
+    return 0;
+}
+
 long outputs_refuse(struct thread *t, uint64_t nr, const uint64_t a[6]) {
     switch (nr) {
     case __NR_sendfile: return which(t->process, a[0]) ? -EINVAL : 0;
@@ -102,6 +126,15 @@ void outputs_follow(struct thread *t, uint64_t nr, const uint64_t a[6], long ret
     struct process *p = t->process;
     if (ret < 0) return;
     switch (nr) {
+    case __NR_open:
+        if (a[1] & O_ACCMODE) set(p, (uint64_t)ret, which_file(ret, false));
+        break;
+    case __NR_openat:
+        if (a[2] & O_ACCMODE) set(p, (uint64_t)ret, which_file(ret, false));
+        break;
+    case __NR_openat2:
+    case __NR_creat: set(p, (uint64_t)ret, which_file(ret, false)); break;
+    case __NR_pidfd_getfd: set(p, (uint64_t)ret, which_file(ret, true)); break;
     case __NR_close: set(p, (uint32_t)a[0], 0); break;
     case __NR_dup:
     case __NR_dup2:
@@ -111,13 +144,13 @@ void outputs_follow(struct thread *t, uint64_t nr, const uint64_t a[6], long ret
         break;
     case __NR_close_range:
         if (!(a[2] & 4 /* CLOSE_RANGE_CLOEXEC */))
-            for (uint64_t fd = (uint32_t)a[0]; fd <= (uint32_t)a[1] && fd < SETS; fd++) set(p, fd, 0);
+            for (uint64_t fd = (uint32_t)a[0]; fd <= (uint32_t)a[1] && fd < OUT_FDS; fd++) set(p, fd, 0);
         break;
     }
 }
 
 void outputs_after_exec(struct process *p) {
-    for (uint64_t fd = 0; fd < SETS; fd++)
+    for (uint64_t fd = 0; fd < OUT_FDS; fd++)
         if (which(p, fd) && SYS(fcntl, fd, F_GETFD) < 0) set(p, fd, 0);
 }
 

@@ -1,5 +1,5 @@
 /* The sphere's standard output and error: replay repeats what went there, in the recorded order.
- * Descriptors are followed through dup and close; the order among parallel processes is a number that each output gets. */
+ * Descriptors are followed through dup and close, and recognised when the files are opened again; the order among parallel processes is a number that each output gets. */
 #ifndef REPRISE_OUTPUTS_H
 #define REPRISE_OUTPUTS_H
 
@@ -11,6 +11,8 @@ struct output {
     bool locked;
 };
 
+/* Recording: the first process has them as descriptors 1 and 2. */
+void outputs_identify(void);
 /* Recording: whether the call writes to one of them; no other process of the sphere does until outputs_end. */
 bool outputs_begin(struct thread *t, uint64_t nr, const uint64_t a[6], struct output *out);
 /* Whether the call can be issued with the turn kept, because it will not wait. Otherwise the process may end, by another

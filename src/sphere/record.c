@@ -41,6 +41,7 @@
 #include "sphere/traced.h"
 #include "sphere/vdso.h"
 
+#define SIGKILL_ 9
 #define CHECK_CALLS 100 /* so many calls from one hash to the next */
 
 /* ---- what a call wrote ---- */
@@ -86,7 +87,7 @@ static struct ev_syscall *log_call(struct thread *t, uint64_t nr, const uint64_t
     memcpy(s->args, a, sizeof s->args);
     s->outs = outs;
     s->out_fd = 0;
-    s->out_seq = 0;
+    s->out_seq = flags & EVF_RESTORE_MASK ? t->sigmask : 0; /* in force while it waited */
     return s;
 }
 
@@ -555,6 +556,7 @@ static void end_of_sharer(struct thread *t, int status) {
     thread_clear_words(t);
     stream_commit();
     checkpoint_forget(t);
+    t->ended = true;
     if (!t->vforked) order_remove(t);
     order_drop(t);
 }
@@ -570,6 +572,7 @@ static void exit_call(struct tblock *tb, int status) {
     stream_commit();
     checkpoint_forget(t);
     traced_thread_ends(t, (status & 0xff) << 8);
+    t->ended = true;
     if (!t->vforked) order_remove(t);
     order_drop(t);
     thread_exit(t, status);
@@ -603,20 +606,56 @@ static void death(struct thread *t, int signo) {
 
 static struct stream exec_stream;
 
+/* A process leaves memory that is another's, which goes on without it; a vfork child's parent takes the turn back itself. */
+static void leave_memory(struct thread *t) {
+    if (!is_sharer(t) || t->vforked) return;
+    thread_clear_words(t);
+    stream_commit();
+    checkpoint_park(t);
+    order_remove(t);
+    order_drop(t);
+}
+
+static void come_back(struct thread *t) {
+    if (!is_sharer(t) || t->vforked) return;
+    order_add(t);
+    order_take(t);
+}
+
 static size_t before_exec(struct thread *t, char *options, size_t cap) {
     exec_stream = (struct stream){UINT64_MAX, CHANNEL_RINGS};
     bool recorded = options && stream_new(&exec_stream);
     log_child(t, EV_EXEC, exec_stream.number, 0);
     stream_commit();
+    leave_memory(t);
     if (!recorded) return options ? fmt_into(options, cap, ",mode=run") : 0;
     char old[24] = "";
     if (!t->process->shares_memory) fmt_into(old, sizeof old, ",oldring=%u", the_stream.ring);
     return fmt_into(options, cap, "%s,stream=%lu,ring=%u,parent=%lu,outs=%lx:%lx", old, exec_stream.number,
-                    exec_stream.ring, the_stream.number, t->process->out_fds[1], t->process->out_fds[2]);
+                    exec_stream.ring, the_stream.number, t->process->out_fds[1][0], t->process->out_fds[2][0]);
 }
 
 static void exec_failed(struct thread *t) {
     if (exec_stream.ring < CHANNEL_RINGS) stream_discard(&exec_stream);
+    come_back(t);
+}
+
+/* ---- processes that kill themselves ---- */
+
+/* SIGKILL leaves no time for last words, and others may share what such a process leaves behind. */
+static bool kills_itself(const struct thread *t, uint64_t nr, const uint64_t a[6]) {
+    if (t->tgid == 1) return false; /* the kernel does not let the first process of a namespace do that */
+    switch (nr) {
+    case __NR_kill: return (int)a[1] == SIGKILL_ && (int)a[0] == t->tgid;
+    case __NR_tkill: return (int)a[1] == SIGKILL_ && (int)a[0] == t->tid;
+    case __NR_tgkill: return (int)a[2] == SIGKILL_ && (int)a[0] == t->tgid && (int)a[1] == t->tid;
+    default: return false;
+    }
+}
+
+static void kill_self(struct tblock *tb, uint64_t nr, const uint64_t a[6]) {
+    death(tb->thread, SIGKILL_);
+    for (;;) sys6((long)nr, (long)a[0], (long)a[1], (long)a[2], 0, 0, 0);
 }
 
 /* ---- the gate ---- */
@@ -647,8 +686,8 @@ static void on_syscall(struct tblock *tb) {
         return;
     }
     tb->pending = 0;
-    /* a turn that ends at the gate needs no event: as if it had been stolen during the call */
-    if (unlikely(order_is_overdue()) && order_should_yield(t)) {
+    /* a turn that ends at the gate needs no event: as if it had been stolen during the call; sched_yield ends it itself */
+    if (unlikely(order_is_overdue()) && nr != __NR_sched_yield && order_should_yield(t)) {
         checkpoint_park(t);
         order_yield(t);
     }
@@ -690,7 +729,9 @@ static void on_syscall(struct tblock *tb) {
         signals_sigreturn(tb, a);
         behind(t, nr);
         break;
-    default: ordinary(tb, nr, a, next, flags);
+    default:
+        if (unlikely(kills_itself(t, nr, a))) kill_self(tb, nr, a);
+        ordinary(tb, nr, a, next, flags);
     }
 }
 
@@ -801,6 +842,7 @@ static uint32_t log_contents(struct thread *t, const struct mapping *m, bool cou
 void record_start(struct thread *t, const struct load_result *r, uint64_t parent) {
     for (size_t i = 0; i < ARRAY_LEN(waiting_calls); i++) waits[waiting_calls[i]] = true;
     t->number = 0;
+    if (the_stream.number == 0) outputs_identify();
     order_start(t, the_channel->flags & CHANNEL_CHAOS);
     struct mapping m;
     uint32_t maps = 0, memory = 0;
@@ -831,7 +873,7 @@ void record_start(struct thread *t, const struct load_result *r, uint64_t parent
         if (t->process->action[signo].handler == 1) s->ignored |= SIG_BIT(signo);
     for (int fd = 0; fd < 64; fd++)
         for (int which = 1; which <= 2; which++)
-            if (t->process->out_fds[which] >> fd & 1) s->out_fds[fd] = (uint8_t)which;
+            if (t->process->out_fds[which][0] >> fd & 1) s->out_fds[fd] = (uint8_t)which;
     memcpy(s->comm, r->comm, sizeof s->comm);
     fmt_into(s->exe, sizeof s->exe, "%s", the_runtime.exe_path);
     for (size_t i = 0; aspace_nth(i, &m); i++)
@@ -848,6 +890,7 @@ const struct mode mode_record = {
     .policy = &policy_order,
     .kernel_signals = true,
     .hides_vdso = true,
+    .same_x87 = true,
     .defers_signals = true,
     .syscall = on_syscall,
     .tick_budget = on_tick_budget,

@@ -10,6 +10,7 @@
 #define TRAP_INVALID_OPCODE 6
 
 #define RFLAGS_CF 1ull
+#define RFLAGS_ZF 0x40ull
 #define RFLAGS_ARITH 0x8d5ull /* OF SF ZF AF PF CF */
 
 static bool has_feature(uint32_t leaf, uint32_t sub, int reg, int bit) {
@@ -35,7 +36,7 @@ static bool ask_processor_for(unsigned which) {
 
 /* cpuid is slow where a hypervisor answers it. */
 static bool processor_has(unsigned which) {
-    static uint8_t known[RECORDED_XGETBV + 1]; /* 1: no, 2: yes */
+    static uint8_t known[RECORDED_LSL + 1]; /* 1: no, 2: yes */
     if (!known[which]) known[which] = ask_processor_for(which) ? 2 : 1;
     return known[which] == 2;
 }
@@ -50,6 +51,7 @@ static unsigned which_of(const struct insn *in) {
     case INSN_RDRAND: return (in->modrm >> 3 & 7) == 6 ? RECORDED_RDRAND : RECORDED_RDSEED;
     case INSN_RDPID: return RECORDED_RDPID;
     case INSN_XGETBV: return RECORDED_XGETBV;
+    case INSN_LSL: return RECORDED_LSL;
     default: return 0;
     }
 }
@@ -59,6 +61,18 @@ static void refuse(struct tblock *t, bool undefined) {
         signals_raise(t, &(struct guest_fault){SIGILL_, 2 /* ILL_ILLOPN */, t->pc, TRAP_INVALID_OPCODE, 0});
     else
         signals_raise(t, &(struct guest_fault){SIGSEGV_, SI_KERNEL_, 0, TRAP_PROTECTION, 0});
+}
+
+static bool read_selector(struct tblock *t, const struct insn *in, const uint8_t *bytes, struct recorded_insn *out) {
+    out->reg = (uint8_t)operand_reg(in, bytes);
+    out->size = (uint8_t)operand_size(in, bytes);
+    if (in->modrm >> 6 == 3) {
+        out->selector = (uint16_t)t->gpr[operand_rm(in, bytes)];
+        return true;
+    }
+    if (guest_read(&out->selector, operand_address(t, in, bytes), 2)) return true;
+    signals_raise_copy_fault(t);
+    return false;
 }
 
 bool recorded_insn_decode(struct tblock *t, struct recorded_insn *out) {
@@ -81,7 +95,7 @@ bool recorded_insn_decode(struct tblock *t, struct recorded_insn *out) {
         out->reg = (uint8_t)operand_rm(&in, bytes);
         out->size = which == RECORDED_RDPID ? 8 : (uint8_t)operand_size(&in, bytes);
     }
-    return true;
+    return which != RECORDED_LSL || read_selector(t, &in, bytes, out);
 }
 
 /* One try, as the program makes it: it may fail, and then gives 0 without CF. */
@@ -132,6 +146,13 @@ void recorded_insn_execute(const struct recorded_insn *in, const struct tblock *
         __asm__ volatile("rdpid %0" : "=r"(id));
         *result = (struct ev_insn){.rax = id};
         return;
+    case RECORDED_LSL: {
+        uint64_t limit = 0;
+        uint8_t zf;
+        __asm__ volatile("lsl %w2, %k0; setz %1" : "+r"(limit), "=q"(zf) : "r"(in->selector) : "cc");
+        *result = (struct ev_insn){.rax = limit, .flags = zf ? RFLAGS_ZF : 0};
+        return;
+    }
     default: try_random(in, result); return;
     }
     *result = (struct ev_insn){.rax = a, .rbx = b, .rcx = c, .rdx = d};
@@ -149,6 +170,10 @@ void recorded_insn_apply(const struct recorded_insn *in, struct tblock *t, const
     case RECORDED_RDRAND:
     case RECORDED_RDSEED: t->rflags = (t->rflags & ~RFLAGS_ARITH) | (result->flags & RFLAGS_CF); /* fall through */
     case RECORDED_RDPID: set_destination(in, t, result->rax); break;
+    case RECORDED_LSL:
+        t->rflags = (t->rflags & ~RFLAGS_ZF) | (result->flags & RFLAGS_ZF);
+        if (result->flags & RFLAGS_ZF) set_destination(in, t, result->rax);
+        break;
     default:
         t->gpr[RAX] = result->rax;
         t->gpr[RDX] = result->rdx;

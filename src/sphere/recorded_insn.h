@@ -1,4 +1,4 @@
-/* Instructions whose results a recording keeps: rdtsc, rdtscp, cpuid, rdrand, rdseed, rdpid, xgetbv. */
+/* Instructions whose results a recording keeps: rdtsc, rdtscp, cpuid, rdrand, rdseed, rdpid, xgetbv, lsl. */
 #ifndef REPRISE_RECORDED_INSN_H
 #define REPRISE_RECORDED_INSN_H
 
@@ -7,9 +7,10 @@
 
 struct recorded_insn {
     uint16_t which; /* enum recorded_kind */
-    uint8_t reg;    /* destination of rdrand, rdseed and rdpid */
+    uint8_t reg;    /* destination of rdrand, rdseed, rdpid and lsl */
     uint8_t size;   /* bytes of that register that are written: 2, 4 (and the upper half cleared) or 8 */
     uint8_t len;    /* of the instruction */
+    uint16_t selector; /* lsl */
 };
 
 /* The instruction at t->pc. False: nothing is left to do at this pc; the processor refuses the instruction and its signal was

@@ -39,6 +39,7 @@
 #include "sphere/trace_regs.h"
 #include "sphere/traced.h"
 
+#define SIGKILL_ 9
 #define FOREVER (1ull << 62)
 
 static void arm(struct thread *t);
@@ -589,7 +590,7 @@ static bool is_unnamed(const struct object_name *n) { return !n->lo && !n->hi; }
 /* What was mapped comes from the log; where it was mapped, too. */
 static void map_again(struct thread *t, struct mapping *m, bool is_file) {
     int fd = -1;
-    bool shared = (m->flags & MAP_TYPE) != MAP_PRIVATE, owned = false;
+    bool shared = (m->flags & MAP_TYPE) != MAP_PRIVATE;
     uint64_t base = 0;
     if (is_file) {
         const struct event *e = stream_peek();
@@ -607,12 +608,11 @@ static void map_again(struct thread *t, struct mapping *m, bool is_file) {
         else if (shared)
             fd = objects_shared(&v);
         else if (!is_unnamed(&v.object))
-            fd = objects_open(&v.object), owned = true;
+            fd = objects_open_kept(&v.object);
     }
     /* copies of this process are not to share it with each other */
     if (debug_is_on && shared && !m->tracked) m->flags = (m->flags & ~(uint32_t)MAP_TYPE) | MAP_PRIVATE;
     long ret = aspace_restore(m, fd, base);
-    if (owned) SYS(close, fd);
     if (ret) diverged(t, NULL, "mapping fails", 0, (uint64_t)-ret);
 }
 
@@ -638,11 +638,29 @@ static long mremap_again(const uint64_t a[6], long ret) {
     return aspace_mremap(a[0], a[1], a[2], (int)a[3] | MREMAP_MAYMOVE | MREMAP_FIXED, (gaddr)ret);
 }
 
+/* Ranges with holes: what comes before is changed all the same. */
+static bool has_partial_effect(uint64_t nr, long ret) {
+    return ret == -ENOMEM && (nr == __NR_madvise || nr == __NR_mprotect || nr == __NR_pkey_mprotect);
+}
+
+/* So it is if part of the range is a file that was not open for writing; its copy is. */
+static void protect_up_to_file(gaddr start, uint64_t len, int prot) {
+    struct mapping m;
+    gaddr end = start + PAGE_UP(len);
+    for (gaddr at = start; at < end && aspace_find(at, &m); at = m.end) {
+        bool is_file = (m.flags & MAP_TYPE) != MAP_PRIVATE && m.file.ino;
+        if (is_file && (prot & PROT_WRITE)) return;
+        aspace_mprotect(at, MIN(m.end, end) - at, prot);
+    }
+}
+
 static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
     struct thread *t = tb->thread;
     if (unlikely(code_watch_protected || track_closes)) model_before_kernel_write(nr, a);
     bool is_kept_by_us = nr == __NR_set_tid_address || nr == __NR_set_robust_list;
-    if (sys_failed(ret) || (model_does(nr, a) == DOES_EMULATE && !is_kept_by_us)) return;
+    if (nr == __NR_mprotect && ret == -EACCES) protect_up_to_file(a[0], a[1], (int)a[2]);
+    if (sys_failed(ret) && !has_partial_effect(nr, ret)) return;
+    if (model_does(nr, a) == DOES_EMULATE && !is_kept_by_us) return;
     switch (nr) {
     case __NR_mmap: mmap_again(t, a, ret); break;
     case __NR_shmat: shmat_again(t, a, ret); break;
@@ -650,7 +668,6 @@ static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
     case __NR_brk:
         if (a[0] == 0 || (gaddr)ret == a[0]) check_result(t, nr, ret, sys_brk(tb, a));
         break;
-    case __NR_shmdt: check_result(t, nr, ret, aspace_munmap(a[0], aspace_length(a[0]))); break;
     case __NR_set_tid_address: thread_set_tid_address(t, a[0]); break;
     case __NR_set_robust_list: thread_set_robust_list(t, a[0], a[1]); break;
     case __NR_madvise:
@@ -660,6 +677,7 @@ static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
     case __NR_mprotect:
     case __NR_pkey_mprotect:
     case __NR_munmap:
+    case __NR_shmdt:
     case __NR_rt_sigaction:
     case __NR_rt_sigprocmask:
     case __NR_sigaltstack:
@@ -684,8 +702,7 @@ static struct ev_syscall take_call(struct thread *t, const struct event *e, uint
     verify_call(t, e, nr, a);
     struct ev_syscall s = *(const struct ev_syscall *)(e + 1);
     if (e->flags & EVF_RESTORE_MASK) {
-        t->restore_mask = true;
-        t->saved_mask = t->sigmask;
+        signals_begin_wait(t, s.out_seq);
     }
     if (e->flags & EVF_OUTPUT) outputs_repeat(nr, a, s.out_fd, s.out_seq, s.ret);
     stream_take();
@@ -871,6 +888,8 @@ static void exec_runtime(struct thread *t, uint64_t stream) {
     die("cannot start the runtime for the next program (error %ld)", -ret);
 }
 
+/* Comes back if the program that is left goes on for other R-threads: the next event of t, if there is one, says that the call
+ * failed after all. */
 static void exec_again(struct thread *t, uint64_t stream) {
     if (debug_is_on) {
         if (!t->process->shares_memory) debug_end(t, WORKER_EXEC, 0, "");
@@ -884,7 +903,8 @@ static void exec_again(struct thread *t, uint64_t stream) {
         exec_runtime(t, stream);
     }
     if (stream != UINT64_MAX && SYS(fork) == 0) exec_runtime(t, stream);
-    leave_to_others(t);
+    if (t->vforked) leave_to_others(t);
+    thread_clear_words(t);
 }
 
 /* Whether the exec that is next in the log failed: then its result follows. */
@@ -892,6 +912,9 @@ static bool exec_fails(struct thread *t, uint64_t nr) {
     const struct event *then = stream_peek_second();
     return then && then->thread == t->number && then->kind == EV_SYSCALL && then->code == (uint16_t)nr;
 }
+
+/* Others may run, and make events, before it is known whether the call failed. */
+static bool is_leaving_others(const struct thread *t) { return t->process->shares_memory && !t->vforked; }
 
 static void exec_call(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {
     struct thread *t = tb->thread;
@@ -901,7 +924,7 @@ static void exec_call(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next,
         uint64_t stream = ((const struct ev_child *)(e + 1))->stream;
         bool fails = exec_fails(t, nr);
         stream_take();
-        if (!fails) exec_again(t, stream);
+        if (!fails || is_leaving_others(t)) exec_again(t, stream);
         e = next_mine(t);
     }
     ordinary(tb, e, nr, a, next, flags);
@@ -964,7 +987,9 @@ static void answer_call(struct tblock *tb) {
         signals_sigreturn(tb, a);
         arm(t);
         break;
-    default: ordinary(tb, e, nr, a, next, flags);
+    default:
+        if (unlikely(e->kind == EV_END || e->kind == EV_EXIT)) on_death(t, SIGKILL_); /* it kills itself */
+        ordinary(tb, e, nr, a, next, flags);
     }
 }
 
@@ -1072,6 +1097,7 @@ void replay_go_on(struct thread *t) {
 const struct mode mode_replay = {
     .name = "replay",
     .policy = &policy_order,
+    .same_x87 = true,
     .syscall = on_syscall,
     .tick_budget = on_tick_budget,
     .insn = on_insn,

@@ -172,9 +172,14 @@ static void sigsys(struct siginfo_raw *info, const struct seccomp_data *data, ui
     info->w[1] = (uint32_t)data->nr | (uint64_t)data->arch << 32;
 }
 
+/* Another thread of the same process, as the program knows them. */
+static bool is_sibling(const struct thread *self, const struct thread *t) {
+    return t != self && t->in_use && !t->ended && !t->service && t->process == self->process;
+}
+
 static bool is_alone(const struct thread *self) {
     for (struct thread *t = threads_first(); t; t = t->next)
-        if (t != self && t->in_use && t->process == self->process) return false;
+        if (is_sibling(self, t)) return false;
     return true;
 }
 
@@ -256,6 +261,12 @@ static bool is_admin(void) {
     return data[0].effective & (1u << CAP_SYS_ADMIN);
 }
 
+/* At replay it was allowed, whoever replays. */
+static bool may_add(void) {
+    if (!the_mode->kernel_signals) return true;
+    return SYS(prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 || is_admin();
+}
+
 static struct seccomp_filter *filter_new(const struct seccomp *s, uint32_t n) {
     struct seccomp_filter *f = arena_alloc(sizeof *f + n * sizeof f->insn[0]);
     f->before = s->last;
@@ -279,7 +290,7 @@ static bool has(const struct seccomp *s, const struct seccomp_filter *f) {
 /* Another thread of the process that cannot take over self's filters, because it has some of its own; 0 = none. */
 static int odd_one_out(const struct thread *self) {
     for (struct thread *t = threads_first(); t; t = t->next) {
-        if (!t->in_use || t->process != self->process || t == self || t->seccomp.mode == SECCOMP_OFF) continue;
+        if (!is_sibling(self, t) || t->seccomp.mode == SECCOMP_OFF) continue;
         if (t->seccomp.mode == SECCOMP_STRICT || !has(&self->seccomp, t->seccomp.last)) return t->tid;
     }
     return 0;
@@ -287,7 +298,7 @@ static int odd_one_out(const struct thread *self) {
 
 static void sync_threads(const struct thread *self) {
     for (struct thread *t = threads_first(); t; t = t->next)
-        if (t != self && t->in_use && t->process == self->process) {
+        if (is_sibling(self, t)) {
             t->seccomp.last = self->seccomp.last;
             t->seccomp.count = self->seccomp.count;
             __atomic_store_n(&t->seccomp.mode, SECCOMP_FILTERS, __ATOMIC_RELEASE);
@@ -309,7 +320,7 @@ long seccomp_add(struct tblock *t, uint64_t flags, gaddr program) {
     } p;
     if (!guest_read(&p, program, sizeof p)) return -EFAULT;
     if (p.n == 0 || p.n > BPF_MAXINSNS) return -EINVAL;
-    if (SYS(prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1 && !is_admin()) return -EACCES;
+    if (!may_add()) return -EACCES;
     struct sock_filter insn[BPF_MAXINSNS];
     if (!guest_read(insn, p.insns, p.n * sizeof *insn)) return -EFAULT;
     if (!good_program(insn, p.n)) return -EINVAL;

@@ -29,6 +29,7 @@ static void cpuid(uint32_t leaf, uint32_t sub, uint32_t r[4]) {
 
 void sigframe_start(void) {
     uint32_t r[4];
+    fpu_image_start();
     cpuid(1, 0, r);
     if (!(r[2] & 1u << 27)) return; /* OSXSAVE */
     uint32_t lo, hi;

@@ -300,9 +300,22 @@ static bool default_kills(int signo) {
 
 static bool default_ignores(int signo) { return signo == 17 || signo == 18 || signo == 23 || signo == 28; }
 
+/* The first process of a pid namespace: what would kill by default does nothing, unless it is the process's own fault. */
+static bool is_init(const struct thread *t) { return t->process->pid == 1; }
+
 static void kernel_default(int signo) {
     struct ksigaction dfl = {0};
     SYS(rt_sigaction, signo, &dfl, 0, 8);
+}
+
+/* With the default action in force. */
+static void die_by_fault(int signo) {
+    switch (signo) {
+    case SIGILL_: __asm__ volatile("ud2"); break;
+    case SIGTRAP_: __asm__ volatile("int3"); break;
+    case SIGFPE_: __asm__ volatile("xor %%ecx, %%ecx; idiv %%ecx" ::: "rax", "rcx", "rdx", "cc"); break;
+    case SIGSEGV_: __asm__ volatile("hlt"); break;
+    }
 }
 
 void signals_die(struct thread *t, const struct siginfo_raw *info) {
@@ -320,6 +333,7 @@ void signals_die(struct thread *t, const struct siginfo_raw *info) {
     signals_block_all();
     if (copy.code > 0 || SYS(rt_tgsigqueueinfo, pid, tid, signo, &copy) != 0) SYS(tgkill, pid, tid, signo);
     SYS(rt_sigprocmask, 2, &mask, 0, 8);
+    die_by_fault(signo); /* still here: the kernel spares the first process of a namespace */
     for (;;) SYS(exit_group, 128 + signo);
 }
 
@@ -384,6 +398,13 @@ static void stop_process(void) {
     SYS(kill, self, 19 /* SIGSTOP */);
 }
 
+/* The handler's stack cannot be written: SIGSEGV instead, which may have a stack of its own. */
+static bool no_frame(struct thread *t, int signo) {
+    struct pending_signal segv = {.info = {.signo = SIGSEGV_, .code = SI_KERNEL_}, .is_fault = true};
+    if (signo == SIGSEGV_) signals_die(t, &segv.info);
+    return signals_deliver(t, &segv, EVF_AFTER);
+}
+
 /* Delivers one signal. True: the program's registers now point at a handler. */
 bool signals_deliver(struct thread *t, struct pending_signal *s, uint8_t flags) {
     if (the_mode->before_signal && !the_mode->before_signal(t, s, &flags)) return false;
@@ -401,7 +422,7 @@ bool signals_deliver(struct thread *t, struct pending_signal *s, uint8_t flags) 
     if (s->is_fault && (blocked || sa.handler <= 1)) signals_die(t, &s->info);
     if (sa.handler == 1) return false;
     if (sa.handler == 0) {
-        if (default_ignores(signo)) return false;
+        if (default_ignores(signo) || is_init(t)) return false;
         if (default_stops(signo)) {
             stop_process();
             return false;
@@ -413,13 +434,7 @@ bool signals_deliver(struct thread *t, struct pending_signal *s, uint8_t flags) 
         t->shown_trapno = t->fault_trapno;
         if (t->fault_trapno == TRAP_PAGE_FAULT) t->shown_cr2 = t->fault_cr2;
     }
-    if (!sigframe_push(t, &s->info, &sa)) {
-        struct siginfo_raw segv = {.signo = SIGSEGV_, .code = 0x80};
-        lock_take(&p->lock);
-        p->action[SIGSEGV_].handler = 0;
-        lock_drop(&p->lock);
-        signals_die(t, &segv);
-    }
+    if (!sigframe_push(t, &s->info, &sa)) return no_frame(t, signo);
     if (t->restore_mask) t->restore_mask = false;
     t->sigmask |= sa.mask;
     if (!(sa.flags & SA_NODEFER_)) t->sigmask |= SIG_BIT(signo);
@@ -456,6 +471,12 @@ static bool has_deferred(const struct thread *t) {
     return false;
 }
 
+void signals_begin_wait(struct thread *t, uint64_t mask) {
+    t->restore_mask = true;
+    t->saved_mask = t->sigmask;
+    t->sigmask = mask & ~(SIG_BIT_KILL | SIG_BIT_STOP);
+}
+
 void signals_end_wait(struct thread *t) {
     t->sigmask = t->saved_mask;
     t->restore_mask = false;
@@ -475,7 +496,7 @@ static void deliver_pending(struct thread *t, bool faults, uint8_t flags) {
         struct pending_signal *s = &todo[i];
         if (is_own_fault(t, s) || is_tried_again(t, s)) continue;
         /* sent by somebody, of a kind that the kernel does not block for us, and the program does: later */
-        bool held = !s->is_fault && is_sync(s->info.signo) && (t->sigmask & SIG_BIT(s->info.signo)) && !t->restore_mask;
+        bool held = !s->is_fault && is_sync(s->info.signo) && (t->sigmask & SIG_BIT(s->info.signo));
         if (held || (faults && !s->is_fault)) {
             t->pending[t->n_pending++] = *s;
             continue;
@@ -642,11 +663,13 @@ long signals_with_mask(struct tblock *tb, uint64_t a[6], int mask_arg) {
     uint64_t copy = set & ~SIGNALS_SYNC;
     a[mask_arg] = (uint64_t)&copy;
     long ret = gate_syscall((long)tb->gpr[RAX], a);
-    if (tb->pending && ret != GATE_ABORTED) {
-        t->restore_mask = true;
-        t->saved_mask = t->sigmask;
-    }
+    signals_waited(t, set, ret);
     return ret;
+}
+
+/* A call that succeeded has put the mask back before any signal could come. */
+void signals_waited(struct thread *t, uint64_t mask, long ret) {
+    if (t->tb->pending && ret == -EINTR) signals_begin_wait(t, mask);
 }
 
 /* ---- start ---- */

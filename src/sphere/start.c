@@ -490,7 +490,7 @@ static void start_here(void *sp) {
     if (the_mode == &mode_replay && o.image_fd >= 0) restore_start(t, o.stream.number, o.image_fd);
     if (the_mode == &mode_replay) replay_start(t, o.stream.number);
     if (the_mode == &mode_record) {
-        memcpy(p->out_fds, o.outs, sizeof p->out_fds);
+        for (int i = 1; i <= 2; i++) p->out_fds[i][0] = o.outs[i];
         outputs_after_exec(p);
         stream_attach_writer(rt_fd + 1, &o.stream);
         stream_close_other(o.old_ring);

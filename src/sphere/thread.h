@@ -9,6 +9,7 @@
 
 #define NSIG_MAX 64
 #define PENDING_MAX 32
+#define OUT_FDS 1024
 
 struct ksigaction { /* the kernel's struct sigaction */
     uint64_t handler;
@@ -28,8 +29,7 @@ struct process {
     bool shares_memory; /* a vfork child: the address space is its parent's */
     int rt_fd; /* the runtime's own file, in this process's descriptor table; out of the program's reach. Recording:
                            the channel and the socket to the controller are the next two numbers */
-    uint64_t out_fds
-        [3]; /* recording: [1] and [2] are sets of descriptors (below 64) that are the sphere's output and error */
+    uint64_t out_fds[3][OUT_FDS / 64]; /* recording: [1] and [2] are sets of descriptors that are the sphere's output and error */
 };
 
 struct siginfo_raw { /* siginfo_t, 128 bytes */
@@ -96,6 +96,7 @@ struct thread {
     struct process *process;
     int tid, tgid; /* 0 until the thread can take signals */
     bool in_use;
+    bool ended;   /* recording and replay: has ended for the program, though the slot may still be in use */
     bool vforked; /* its parent waits for it and gives the slot back */
     bool in_call; /* a system call is under way, with the arguments that are in tb->gpr */
     enum stepping stepping;

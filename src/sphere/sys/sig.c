@@ -14,7 +14,7 @@ long sys_pselect6(struct tblock *t, uint64_t a[6]) {
     if (fd_selects_own(a)) return -EBADF;
     if (!a[5]) return gate_syscall(__NR_pselect6, a);
     if (!guest_read(&arg, a[5], sizeof arg)) return -EFAULT;
-    uint64_t set, copy;
+    uint64_t set = 0, copy;
     if (arg.mask) {
         if (!guest_read(&set, arg.mask, 8)) return -EFAULT;
         copy = set & ~SIGNALS_SYNC;
@@ -22,9 +22,6 @@ long sys_pselect6(struct tblock *t, uint64_t a[6]) {
     }
     a[5] = (uint64_t)&arg;
     long ret = gate_syscall(__NR_pselect6, a);
-    if (arg.mask && t->pending && ret != GATE_ABORTED) {
-        t->thread->restore_mask = true;
-        t->thread->saved_mask = t->thread->sigmask;
-    }
+    if (arg.mask) signals_waited(t->thread, set, ret);
     return ret;
 }
