@@ -16,6 +16,7 @@
 #define LOOK_LEAST 50 /* us between looks at the rings */
 #define LOOK_MOST 2000
 #define SPIN 200
+#define SENT 2 /* answers of a worker that was sent: it is there, and it has arrived */
 
 /* ---- workers ---- */
 
@@ -214,6 +215,30 @@ struct worker *session_open(struct session *s, const struct recording *r, const 
     feed_open(&s->feed, s->channel, r);
     s->options = options;
     return start_worker(s, -1, why, cap);
+}
+
+struct worker *session_send(struct session *s, int (*make_image)(void *), void *arg, const struct worker_run *run) {
+    struct worker *w = new_worker(s);
+    if (!w) return NULL;
+    struct worker_slot *slot = session_slot(s, w);
+    slot->ask = ASK_RUN; /* found when it has said that it is there */
+    slot->run = *run;
+    slot->asked = SENT;
+    w->pid = fork();
+    if (w->pid == 0) {
+        int image = make_image(arg);
+        if (image < 0) _exit(125);
+        become_runtime(s, s->options, w->slot, image);
+    }
+    if (w->pid > 0) return w;
+    w->in_use = false;
+    return NULL;
+}
+
+bool session_await(struct session *s, struct worker *w) {
+    bool there = await_answer(s, w, SENT);
+    if (there) w->stop = session_slot(s, w)->stop;
+    return there && w->stop.reason != WORKER_FAILED;
 }
 
 struct worker *session_restore(struct session *s, int image) {

@@ -39,6 +39,10 @@ struct worker *session_open(struct session *, const struct recording *, const st
 void session_close(struct session *);
 /* Another one, which begins with a checkpoint (log/image.h) and stands there. NULL: it cannot be used. */
 struct worker *session_restore(struct session *, int image);
+/* The same in the background: the image is made in the new process, which then runs. NULL: there is none. Nothing may be asked of
+ * it before session_await(), which waits until it has stopped; false: it failed. */
+struct worker *session_send(struct session *, int (*make_image)(void *), void *arg, const struct worker_run *run);
+bool session_await(struct session *, struct worker *w);
 
 /* A copy that stands where w stands. NULL: there is none to be had. */
 struct worker *session_fork(struct session *, struct worker *w);

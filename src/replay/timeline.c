@@ -161,6 +161,7 @@ static bool run_leaving_checkpoints(struct timeline *t, struct worker *w, struct
 
 /* A worker on its way to p: the present one if it can go there (and `may_move`), or a copy of the nearest checkpoint. */
 static struct worker *set_out(struct timeline *t, struct position p, bool may_move) {
+    if (!is_at(t->now, p)) scout_collect(t, p);
     size_t i = checkpoint_before(t, p);
     struct worker *c = t->checkpoints[i];
     /* a worker that stands in front of a signal is behind the instruction which that interrupts */
@@ -278,6 +279,7 @@ static struct stop seek_end(struct target *target) {
         become(t, w);
     }
     before_fatal_signal(t);
+    scout_send(t);
     forget_interrupt(t);
     return stop_of(t->now);
 }

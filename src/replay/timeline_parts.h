@@ -24,6 +24,8 @@ struct timeline {
     struct worker *checkpoints[CHECKPOINTS_MAX + 16]; /* by place, the first stands at the begin */
     size_t n_checkpoints, most_checkpoints;
     struct stored stored; /* of the recording */
+    struct worker *scout; /* on its way to shortly before the end; NULL: none */
+    struct position scout_from;
     uint64_t interval_us; /* of forward execution between two of them */
 
     struct worker_break *breaks;
@@ -57,6 +59,11 @@ bool checkpoint_strictly_before(const struct timeline *, struct position limit, 
 /* A checkpoint of the recording that lies before `to` (strictly: not at it) and nearer than any other place in `nearest`: a worker
  * that stands there, of which a copy is kept. NULL: there is none. */
 struct worker *checkpoint_restore(struct timeline *, struct position to, bool strictly, struct position nearest);
+/* The present was reached by a restore: somebody sets out, in the background, from the checkpoint before to shortly before the
+ * present, for those who will want to step back from here. */
+void scout_send(struct timeline *);
+/* Somebody wants to go to p: if the scout is on the way there, he is waited for, and a checkpoint is where he is. */
+void scout_collect(struct timeline *, struct position p);
 /* Those that are not needed go; the nearer to `work`, the denser they may be. */
 void checkpoints_thin(struct timeline *, uint64_t work);
 
