@@ -26,8 +26,10 @@ static bool maps_are_own(int fd) {
     close(fd);
     return has_text(text, exe) && has_text(text, "[stack]") && has_text(text, "r-xp") && !has_text(text, "reprise");
 }
+static volatile bool created; /* pthread_create blocks signals while it works */
 static void *in_thread(void *arg) {
     char path[64];
+    while (!created) sched_yield();
     link_is("thread-self", AT_FDCWD, "/proc/thread-self/exe");
     snprintf(path, sizeof path, "/proc/self/task/%d/exe", gettid());
     link_is("task", AT_FDCWD, path);
@@ -86,7 +88,9 @@ int main(int argc, char **argv) {
     if (chdir("/proc/self") == 0) link_is("working directory", AT_FDCWD, "exe");
 
     pthread_t t;
-    pthread_create(&t, NULL, in_thread, NULL), pthread_join(t, NULL);
+    pthread_create(&t, NULL, in_thread, NULL);
+    created = true;
+    pthread_join(t, NULL);
 
     int p[2];
     CHECK(pipe(p) == 0);
