@@ -5,6 +5,7 @@
     tools/read_log.py --raw DIR    one JSON object for each frame, as `reprise dump --raw --json` prints them
     tools/read_log.py --json DIR   one JSON object for each event: what `reprise dump --json` prints, as far as it is here
     tools/read_log.py --pack FILE  checks a packed recording, prints what is in it
+    tools/read_log.py --checkpoints DIR    checks checkpoints, prints one line for each: its place, and a hash of all it tells
 
 Exit status: 0 whole, 1 damaged (what comes before the damage was printed), 2 cannot be used at all."""
 
@@ -13,9 +14,10 @@ import ctypes, json, os, struct, sys
 FRAME_RAW_MAX, EVENT_MAX, VERSION = 4 << 20, 65536, 1
 HEAD = struct.Struct("<4sBBHQQIIQQ")
 HEADER, EVENTS, OBJECT, END = 1, 2, 3, 4
-PACK_HEADER, PACK_LOG, PACK_OBJECT, PACK_DATA, PACK_END = 16, 17, 18, 19, 20
+PACK_HEADER, PACK_LOG, PACK_OBJECT, PACK_DATA, PACK_END, PACK_FILE = 16, 17, 18, 19, 20, 21
 FRAME_NAMES = {HEADER: "HEADER", EVENTS: "EVENTS", OBJECT: "OBJECT", END: "END", PACK_HEADER: "PACK_HEADER",
-               PACK_LOG: "PACK_LOG", PACK_OBJECT: "PACK_OBJECT", PACK_DATA: "PACK_DATA", PACK_END: "PACK_END"}
+               PACK_LOG: "PACK_LOG", PACK_OBJECT: "PACK_OBJECT", PACK_DATA: "PACK_DATA", PACK_END: "PACK_END",
+               PACK_FILE: "PACK_FILE"}
 
 EVENT = struct.Struct("<BBHIIIQ")
 KINDS = {  # number: name, bytes of the struct behind the head
@@ -295,9 +297,22 @@ def check_stream(recording, stream, show):
 
 # ---- packed recordings ----
 
+# what may follow what, besides data
+PACK_NEXT = {PACK_LOG: (PACK_OBJECT, PACK_FILE, PACK_END), PACK_OBJECT: (PACK_OBJECT, PACK_FILE, PACK_END), PACK_FILE: (PACK_FILE, PACK_END)}
+
+
+def read_file(raw):
+    if len(raw) < 16:
+        raise Damage("a file without a name")
+    size, name_len = struct.unpack_from("<QI", raw)
+    if name_len != len(raw) - 16:
+        raise Damage("a file's name does not fit")
+    return {"size": size, "name": raw[16:].decode("ascii", "replace")}
+
+
 def read_pack(data):
-    """The log's bytes and the objects' sizes by name. Everything is checked; raises Damage."""
-    at, log, objects, current, stage, header = 0, b"", {}, None, PACK_HEADER, None
+    """The log's bytes, the objects' and the files' by name. Everything is checked; raises Damage."""
+    at, log, objects, files, current, stage, header = 0, b"", {}, {}, None, PACK_HEADER, None
     while at < len(data):
         frame = Frame(data, at)
         at = frame.end
@@ -305,14 +320,18 @@ def read_pack(data):
             header, stage = read_json(frame.raw), PACK_LOG
         elif frame.kind == PACK_LOG and stage == PACK_LOG and frame.position == len(log):
             log += frame.raw
-        elif frame.kind in (PACK_OBJECT, PACK_END) and stage in (PACK_LOG, PACK_OBJECT):
-            if current and (len(current[1]) != current[0]["size"] or xxh3_128(current[1]) != current[0]["name"]):
+        elif frame.kind in PACK_NEXT.get(stage, ()):
+            if current and len(current[1]) != current[0]["size"]:
+                raise Damage("an object or file has not the size that it should have")
+            if current and stage == PACK_OBJECT and xxh3_128(current[1]) != current[0]["name"]:
                 raise Damage("an object is not what its name says")
             if current:
-                objects[current[0]["name"]] = len(current[1])
-            current, stage = None, PACK_OBJECT if frame.kind == PACK_OBJECT else PACK_END
+                (objects if stage == PACK_OBJECT else files)[current[0]["name"]] = current[1]
+            current, stage = None, frame.kind
             if frame.kind == PACK_OBJECT:
                 current = (read_object(frame.raw), b"")
+            elif frame.kind == PACK_FILE:
+                current = (read_file(frame.raw), b"")
         elif frame.kind == PACK_DATA and current and frame.position == len(current[1]):
             current = (current[0], current[1] + frame.raw)
         else:
@@ -321,7 +340,130 @@ def read_pack(data):
         raise Damage("the packed file has no end")
     if header.get("log_size") != len(log):
         raise Damage("the log's size is not what the header says")
-    return log, objects
+    if (header.get("files", 0), header.get("files_size", 0)) != (len(files), sum(map(len, files.values()))):
+        raise Damage("the files are not what the header says")
+    return log, objects, files
+
+
+# ---- checkpoints ----
+
+META = struct.Struct("<8sIIQQQQQQIIQQQQQQQQ")
+PAGE = struct.Struct("<QQII")
+ZERO_SLOT = (1 << 32) - 1
+CHECKPOINTS_MOST = 126
+
+
+class Checkpoint:
+    """One metadata file. `pages`: {address: {block: (slot, check)}}."""
+
+    def __init__(self, data, slots, stream, first, last):
+        if len(data) < META.size:
+            raise Damage("is no checkpoint")
+        (magic, version, self.level, *numbers, self.event, self.ticks, self.time_ns, self.thread, self.why, n_dropped, n_pages,
+         n_blocks, state_len, self.saved, body_hash, _, head_hash) = META.unpack_from(data)
+        if magic != b"RPRPCKT1" or version != 1 or head_hash != xxh3_64(data[:128]):
+            raise Damage("has a damaged head")
+        if numbers != [stream, first, last]:
+            raise Damage("is not what its name says")
+        if len(data) != META.size + 16 * n_dropped + PAGE.size * n_pages + 8 * n_blocks + state_len:
+            raise Damage("has the wrong size")
+        if body_hash != xxh3_64(data[META.size:]):
+            raise Damage("is damaged")
+        self.first, self.last, self.blocks, at = first, last, n_blocks, META.size
+        self.dropped = [struct.unpack_from("<QQ", data, at + 16 * i) for i in range(n_dropped)]
+        at += 16 * n_dropped
+        pages = [PAGE.unpack_from(data, at + PAGE.size * i) for i in range(n_pages)]
+        at += PAGE.size * n_pages
+        self.pages, before, count = {}, -1, 0
+        for address, blocks, index, _ in pages:
+            if address % 4096 or address >> 56 or address <= before or not blocks or index != count:
+                raise Damage("has a wrong page")
+            before, mine = address, {}
+            for i in range(64):
+                if blocks >> i & 1:
+                    mine[i] = struct.unpack_from("<II", data, at + 8 * count) if count < n_blocks else (ZERO_SLOT - 1, 0)
+                    if mine[i][0] != ZERO_SLOT and mine[i][0] >= slots:
+                        raise Damage("names data that is not there")
+                    count += 1
+            self.pages[address] = mine
+        end = -1
+        for start, stop in self.dropped:
+            if start >= stop or start <= end or (start | stop) % 4096 or stop > 1 << 56:
+                raise Damage("has a wrong range")
+            end = stop
+        if count != n_blocks:
+            raise Damage("has a wrong number of blocks")
+
+    def drops(self, address):
+        return any(a <= address < b for a, b in self.dropped)
+
+
+class Checkpoints:
+    """Those of one stream that count; `fault`: why there are no more."""
+
+    def __init__(self, files, stream):
+        """files: {name: bytes}"""
+        self.data, self.list, self.fault = files.get(f"ckpt-{stream}.data", b""), [], None
+        found = {}
+        for name in files:
+            numbers = name.removeprefix(f"ckpt-{stream}.").split("-")
+            if name.startswith(f"ckpt-{stream}.") and len(numbers) == 2 and all(n.isdigit() and str(int(n)) == n for n in numbers):
+                first, last = map(int, numbers)
+                if first <= last:
+                    found[first] = max(last, found.get(first, last))
+        at = 0
+        while at in found and not self.fault:
+            name = f"ckpt-{stream}.{at}-{found[at]}"
+            try:
+                self.list.append(Checkpoint(files[name], len(self.data) // 64, stream, at, found[at]))
+            except Damage as d:
+                self.fault = f"{name} {d}"
+            at = found[at] + 1
+            if len(self.list) == CHECKPOINTS_MOST:
+                break
+        if not self.fault and any(first >= at for first in found):
+            self.fault = f"checkpoints of stream {stream} from {at} on are missing"
+
+    def memory(self, k):
+        """What checkpoint k tells: {address: {block: 64 bytes}}; raises Damage."""
+        out = {}
+        for address in sorted({a for c in self.list[:k + 1] for a in c.pages}):
+            known = {}
+            for c in reversed(self.list[:k + 1]):
+                for i, where in c.pages.get(address, {}).items():
+                    known.setdefault(i, where)
+                if c.drops(address):
+                    break
+            for i, (slot, check) in known.items():
+                block = bytes(64) if slot == ZERO_SLOT else self.data[64 * slot:64 * slot + 64]
+                if slot != ZERO_SLOT and xxh3_64(block) & 0xffffffff != check:
+                    raise Damage(f"the data for address {address + 64 * i:#x} is damaged")
+                out.setdefault(address, {})[i] = block
+        return out
+
+    def digest(self, k):
+        """One number for all that checkpoint k tells."""
+        return xxh3_64(b"".join(struct.pack("<QI", a, i) + b for a, blocks in sorted(self.memory(k).items())
+                                for i, b in sorted(blocks.items())))
+
+
+def read_checkpoints(files):
+    """Prints what there is; False: something is damaged."""
+    fine = True
+    streams = sorted({int(n[5:].split(".")[0]) for n in files if n.startswith("ckpt-") and n[5:].split(".")[0].isdigit()})
+    for stream in streams:
+        s = Checkpoints(files, stream)
+        for k, c in enumerate(s.list):
+            try:
+                print(f"checkpoint {stream}.{c.first}-{c.last}: level {c.level} event {c.event} ticks {c.ticks} pages {len(c.pages)} "
+                      f"blocks {c.blocks} memory {s.digest(k):016x}")
+            except Damage as d:
+                print(f"read_log: checkpoint {stream}.{c.first}-{c.last}: {d}", file=sys.stderr)
+                fine = False
+        if s.fault:
+            print(f"read_log: {s.fault}", file=sys.stderr)
+            fine = False
+    return fine
 
 
 # ---- command ----
@@ -342,9 +484,12 @@ def summary(recording):
 
 def main():
     arguments = sys.argv[1:]
-    mode = arguments.pop(0) if arguments and arguments[0] in ("--raw", "--json", "--pack") else ""
+    mode = arguments.pop(0) if arguments and arguments[0] in ("--raw", "--json", "--pack", "--checkpoints") else ""
     if len(arguments) != 1 or arguments[0].startswith("-"):
-        fail("usage: tools/read_log.py [--raw|--json|--pack] DIR|FILE")
+        fail("usage: tools/read_log.py [--raw|--json|--pack|--checkpoints] DIR|FILE")
+    if mode == "--checkpoints":
+        names = [n for n in os.listdir(arguments[0]) if n.startswith("ckpt-") and not n.endswith(".new")]
+        return 0 if read_checkpoints({n: open(os.path.join(arguments[0], n), "rb").read() for n in names}) else 1
     path = os.path.join(arguments[0], "log") if os.path.isdir(arguments[0]) else arguments[0]
     try:
         with open(path, "rb") as f:
@@ -353,11 +498,13 @@ def main():
         fail(e)
     if mode == "--pack":
         try:
-            data, objects = read_pack(data)
+            data, objects, files = read_pack(data)
         except Damage as d:
             fail(d)
-        for name, size in objects.items():
-            print("object", name, size)
+        for name, contents in objects.items():
+            print("object", name, len(contents))
+        for name, contents in files.items():
+            print("file", name, len(contents))
         missing = {o["name"] for o in Recording(data).objects} - set(objects)
         if missing:
             fail(f"objects are missing: {' '.join(sorted(missing))}")

@@ -174,10 +174,39 @@ bool ckpt_files(const char *dir, char ***names, size_t *n, char *why) {
         *n += fine;
     }
     free(f.list);
+    if (!fine) {
+        snprintf(why, WHY_MAX, "out of memory");
+        if (list) ckpt_files_free(list, *n);
+    }
     *names = list;
-    if (!fine) snprintf(why, WHY_MAX, "out of memory");
     return fine;
 }
+
+void ckpt_files_free(char **names, size_t n) {
+    for (size_t i = 0; i < n; i++) free(names[i]);
+    free(names);
+}
+
+static uint64_t sum_files(const char *dir, bool remove) {
+    char **names, why[WHY_MAX];
+    size_t n;
+    uint64_t sum = 0;
+    int fd = open_dir(dir);
+    if (fd < 0) return 0;
+    if (ckpt_files(dir, &names, &n, why)) {
+        for (size_t i = 0; i < n; i++) {
+            struct stat st;
+            bool is_file = fstatat(fd, names[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+            if (is_file && (!remove || unlinkat(fd, names[i], 0) == 0)) sum += (uint64_t)st.st_blocks * 512;
+        }
+        ckpt_files_free(names, n);
+    }
+    close(fd);
+    return sum;
+}
+
+uint64_t ckpt_disk_size(const char *dir) { return sum_files(dir, false); }
+uint64_t ckpt_remove_files(const char *dir) { return sum_files(dir, true); }
 
 /* ---- opening ---- */
 

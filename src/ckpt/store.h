@@ -50,8 +50,13 @@ const char *ckpt_damage(const struct ckpt_store *);
 bool ckpt_streams(const char *dir, uint64_t **streams, size_t *n, char *why);
 /* Files of all stores in DIR, names without path; each to be freed, and the list. For pack and rm. */
 bool ckpt_files(const char *dir, char ***names, size_t *n, char *why);
+void ckpt_files_free(char **names, size_t n);
 /* Whether `name` is one that such a file can have. For unpack. */
 bool ckpt_is_file_name(const char *name);
+/* What they take on disk, all together. */
+uint64_t ckpt_disk_size(const char *dir);
+/* Removes them all; the bytes that they took. */
+uint64_t ckpt_remove_files(const char *dir);
 
 /* ---- writing ---- */
 

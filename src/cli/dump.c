@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/dump_checkpoints.h"
 #include "cli/event_text.h"
 #include "cli/options.h"
 #include "cli/print.h"
@@ -17,12 +18,14 @@ static const char dump_usage[] =
     "  --thread N   only this thread\n"
     "  --from N     no events before this number; --to N: none behind it\n"
     "  --raw        the frames of the log instead: offset, kind, stream, position, lengths, checksums\n"
-    "  --json       one JSON object a line\n"
+    "  --checkpoints   the checkpoints instead: numbers, level, place, pages and blocks, and a hash of all that each\n"
+    "               tells of memory\n"
+    "  --json       one JSON object a line (not for checkpoints)\n"
     "  --help       this text\n";
 
 struct wanted {
     uint64_t stream, thread, from, to;
-    bool one_stream, one_thread, raw, json;
+    bool one_stream, one_thread, raw, checkpoints, json;
 };
 
 static void print_event(const struct wanted *w, uint64_t stream, const struct event_reader *at, const struct event *e) {
@@ -107,8 +110,9 @@ static int dump_frames(const struct wanted *w, const struct recording *r) {
 
 static int parse(struct wanted *w, int argc, char **argv) {
     static const struct option options[] = {
-        {"stream", 1, NULL, 's'}, {"thread", 1, NULL, 't'}, {"from", 1, NULL, 'f'}, {"to", 1, NULL, 'T'},
-        {"raw", 0, NULL, 'r'},    {"json", 0, NULL, 'j'},   {"help", 0, NULL, 'h'}, {0}};
+        {"stream", 1, NULL, 's'},      {"thread", 1, NULL, 't'}, {"from", 1, NULL, 'f'},
+        {"to", 1, NULL, 'T'},          {"raw", 0, NULL, 'r'},    {"json", 0, NULL, 'j'},
+        {"checkpoints", 0, NULL, 'c'}, {"help", 0, NULL, 'h'},   {0}};
     *w = (struct wanted){.to = UINT64_MAX};
     for (int c; (c = verb_option(&verb_dump, argc, argv, ":h", options)) != -1;) {
         uint64_t *number = c == 's'   ? &w->stream
@@ -124,6 +128,7 @@ static int parse(struct wanted *w, int argc, char **argv) {
         w->one_stream |= c == 's';
         w->one_thread |= c == 't';
         w->raw |= c == 'r';
+        w->checkpoints |= c == 'c';
         w->json |= c == 'j';
     }
     return 0;
@@ -137,7 +142,11 @@ static int dump_main(int argc, char **argv) {
     struct recording *r = open_recording(argv[optind]);
     if (!r) return EXIT_OURS;
     recording_verify(r);
-    int status = w.raw ? dump_frames(&w, r) : dump_events(&w, r);
+    int status;
+    if (w.checkpoints)
+        status = dump_checkpoints(r->dir) ? printed() : EXIT_OURS;
+    else
+        status = w.raw ? dump_frames(&w, r) : dump_events(&w, r);
     say_if_cut(r);
     if (recording_is_damaged(r)) status = EXIT_OURS;
     recording_close(r);

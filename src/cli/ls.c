@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ckpt/store.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/print.h"
@@ -12,7 +13,7 @@ static const char ls_usage[] =
     "usage: reprise ls [--json]\n"
     "\n"
     "Lists the recordings in $REPRISE_DIR (else ~/.local/share/reprise), the oldest first, and those elsewhere that\n"
-    "use its store. Sizes are those of the logs; kept files are shared.\n"
+    "use its store. Sizes are those of logs and checkpoints; kept files are shared.\n"
     "\n"
     "  --json   an array of objects\n"
     "  --help   this text\n";
@@ -42,7 +43,8 @@ static const char *state_of(const struct row *row, char text[48]) {
 static void print_row(const struct row *row) {
     char date[24], size[16], text[48];
     printf("%-19s  %9s  %-18s  ", row->began ? date_text(row->began, date) : "",
-           row->recording ? size_text(row->recording->size, size) : "", state_of(row, text));
+           row->recording ? size_text(row->recording->size + ckpt_disk_size(row->entry->path), size) : "",
+           state_of(row, text));
     print_text(stdout, row->entry->name, strlen(row->entry->name));
     fputs("  ", stdout);
     if (row->recording) print_command(stdout, row->recording);
@@ -57,7 +59,8 @@ static void print_row_json(const struct row *row) {
     json_write_string(stdout, row->entry->path, strlen(row->entry->path));
     printf(", \"state\": \"%s\"", state_of(row, text));
     if (row->recording)
-        printf(", \"size\": %lu, \"header\": %s, \"end\": %s", row->recording->size, row->recording->header_text,
+        printf(", \"size\": %lu, \"checkpoints_size\": %lu, \"header\": %s, \"end\": %s", row->recording->size,
+               ckpt_disk_size(row->entry->path), row->recording->header_text,
                row->recording->end_text ? row->recording->end_text : "null");
     else {
         fputs(", \"why\": ", stdout);

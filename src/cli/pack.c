@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ckpt/store.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/print.h"
@@ -52,13 +53,32 @@ static const char *name_of(const struct recording *r, char path[PATH_MAX]) {
     return slash ? slash + 1 : "";
 }
 
+/* None of a recording that is under way: they come and go. */
+static void find_files(const struct recording *r, struct pack_files *files) {
+    char ignored[WHY_MAX];
+    *files = (struct pack_files){NULL, 0};
+    if (r->under_way || !ckpt_files(r->dir, &files->names, &files->n, ignored)) return;
+    size_t kept = 0;
+    for (size_t i = 0; i < files->n; i++) {
+        if (ckpt_is_file_name(files->names[i]))
+            files->names[kept++] = files->names[i];
+        else
+            free(files->names[i]);
+    }
+    files->n = kept;
+}
+
 static bool write_pack(const struct recording *r, int fd, char *why) {
     struct stores s = {.place = {""}};
+    struct pack_files files;
     char path[PATH_MAX], ignored[WHY_MAX];
     if (place_base(path, sizeof path, ignored)) snprintf(s.place[0], sizeof s.place[0], "%s/store", path);
     snprintf(s.place[1], sizeof s.place[1], "%s/../store", r->dir);
     json_member_string(r->header, "store", s.place[2], sizeof s.place[2]);
-    return pack_write(r, name_of(r, path), find_in_stores, &s, fd, why);
+    find_files(r, &files);
+    bool fine = pack_write(r, name_of(r, path), &files, find_in_stores, &s, fd, why);
+    ckpt_files_free(files.names, files.n);
+    return fine;
 }
 
 /* Under another name first: what was there stays until the new file is whole. */

@@ -67,19 +67,6 @@ static int open_log(const char *log, const char *dir) {
     return -1;
 }
 
-static void remove_checkpoints(const char *dir, struct removed *sum) {
-    char **names, path[PATH_MAX + 256], why[WHY_MAX];
-    size_t n;
-    struct stat st;
-    if (!ckpt_files(dir, &names, &n, why)) return;
-    for (size_t i = 0; i < n; i++) {
-        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-        if (lstat(path, &st) == 0 && unlink(path) == 0) sum->bytes += (uint64_t)st.st_size;
-        free(names[i]);
-    }
-    free(names);
-}
-
 static bool remove_recording(const char *arg, struct removed *sum) {
     char found[PATH_MAX], dir[PATH_MAX], log[PATH_MAX + 16], why[WHY_MAX];
     struct stat st;
@@ -102,7 +89,7 @@ static bool remove_recording(const char *arg, struct removed *sum) {
     sum->recordings++;
     snprintf(log, sizeof log, "%s/" COUNT_FILE, dir);
     unlink(log); /* if there is one */
-    remove_checkpoints(dir, sum);
+    sum->bytes += ckpt_remove_files(dir);
     if (rmdir(dir) < 0 && errno != EACCES)
         complain("%s stays: %s", dir, errno == ENOTEMPTY ? "other files are in it" : strerror(errno));
     return true;

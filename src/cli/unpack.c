@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ckpt/store.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/print.h"
@@ -59,6 +60,19 @@ static bool finish_object(void *arg, struct object_name name, int fd, bool ok, c
     return false;
 }
 
+static int begin_file(void *arg, const char *name, char *why) {
+    const struct target *t = arg;
+    char path[PATH_MAX + PACK_NAME];
+    if (!ckpt_is_file_name(name)) {
+        snprintf(why, WHY_MAX, "the packed file has a file '%s', which no recording has", name);
+        return -1;
+    }
+    snprintf(path, sizeof path, "%s/%s", t->dir, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0) snprintf(why, WHY_MAX, "cannot make %s: %s", path, strerror(errno));
+    return fd;
+}
+
 /* BASE/NAME, or BASE/NAME-N where that is taken. */
 static bool make_named(struct target *t, const char *name) {
     if (!*name) name = "unpacked";
@@ -93,8 +107,12 @@ static bool fill(struct target *t, int from, const struct pack_facts *facts, uin
         return false;
     }
     flock(log, LOCK_EX | LOCK_NB);
-    struct unpacker u = {
-        .log = log, .begin_object = begin_object, .finish_object = finish_object, .arg = t, .limit = limit};
+    struct unpacker u = {.log = log,
+                         .begin_object = begin_object,
+                         .finish_object = finish_object,
+                         .begin_file = begin_file,
+                         .arg = t,
+                         .limit = limit};
     bool fine = pack_read(from, facts, &u, why);
     if (close(log) < 0 && fine) {
         snprintf(why, sizeof why, "cannot write %s: %s", path, strerror(errno));
@@ -102,6 +120,7 @@ static bool fill(struct target *t, int from, const struct pack_facts *facts, uin
     }
     if (fine) return true;
     unlink(path);
+    ckpt_remove_files(t->dir);
     complain("%s", why);
     return false;
 }

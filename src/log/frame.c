@@ -55,7 +55,7 @@ size_t frame_encode(struct ZSTD_CCtx_s *context, int level, enum frame_kind kind
 }
 
 static int fields_in_range(const struct frame_head *h) {
-    if (!(h->kind >= FRAME_HEADER && h->kind <= FRAME_END) && !(h->kind >= PACK_HEADER && h->kind <= PACK_END))
+    if (!(h->kind >= FRAME_HEADER && h->kind <= FRAME_END) && !(h->kind >= PACK_HEADER && h->kind <= PACK_FILE))
         return 0;
     if (h->raw_len == 0 || h->raw_len > FRAME_RAW_MAX || h->len == 0) return 0;
     switch (h->compression) {

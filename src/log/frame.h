@@ -24,8 +24,9 @@ enum frame_kind {
     PACK_HEADER = 16, /* first frame: JSON text */
     PACK_LOG = 17,    /* bytes of the file `log` from `position` on */
     PACK_OBJECT = 18, /* struct frame_object: what the PACK_DATA behind it belongs to */
-    PACK_DATA = 19,   /* bytes of the object from `position` on */
+    PACK_DATA = 19,   /* bytes of the object or file from `position` on */
     PACK_END = 20,    /* JSON text; last frame */
+    PACK_FILE = 21,   /* struct frame_file: another file of the recording, which the PACK_DATA behind it belongs to */
 };
 
 enum frame_compression { FRAME_STORED = 0, FRAME_ZSTD = 1 };
@@ -50,6 +51,12 @@ struct frame_object {
     uint32_t mode, path_len; /* path follows, not terminated */
 };
 _Static_assert(sizeof(struct frame_object) == 64, "frame_object");
+
+struct frame_file {
+    uint64_t size;
+    uint32_t name_len, reserved; /* name follows, not terminated */
+};
+_Static_assert(sizeof(struct frame_file) == 16, "frame_file");
 
 /* ---- functions of the readers and the controller (libc, zstd, xxHash); the runtime uses the types alone ---- */
 

@@ -129,6 +129,60 @@ static bool put_object(struct packer *p, const struct object_ref *o, find_object
     return fine;
 }
 
+/* ---- files ---- */
+
+struct opened_file {
+    const char *name;
+    int fd;
+    uint64_t size;
+};
+
+static bool put_file(struct packer *p, const struct opened_file *o) {
+    uint8_t head[sizeof(struct frame_file) + PACK_NAME];
+    struct frame_file f = {.size = o->size, .name_len = (uint32_t)strlen(o->name)};
+    memcpy(head, &f, sizeof f);
+    memcpy(head + sizeof f, o->name, f.name_len);
+    if (!put(p, PACK_FILE, 0, head, sizeof f + f.name_len)) return false;
+    for (uint64_t at = 0; at < o->size;) {
+        size_t n = o->size - at < CHUNK ? (size_t)(o->size - at) : CHUNK;
+        if (read_full(o->fd, p->raw, n) != (ssize_t)n)
+            return fail(p->why, "a file of the recording got shorter meanwhile");
+        if (!put(p, PACK_DATA, at, p->raw, n)) return false;
+        at += n;
+    }
+    return true;
+}
+
+static void close_files(struct opened_file *list, size_t n) {
+    for (size_t i = 0; i < n; i++) close(list[i].fd);
+    free(list);
+}
+
+/* All are opened before the first byte is written: the header says how large they are. */
+static struct opened_file *open_files(const struct recording *r, const struct pack_files *files, uint64_t *size,
+                                      char *why) {
+    size_t n = files ? files->n : 0;
+    struct opened_file *list = calloc(n + 1, sizeof *list);
+    *size = 0;
+    if (!list) return fail(why, "out of memory"), NULL;
+    for (size_t i = 0; i < n; i++) {
+        char path[PATH_MAX];
+        struct stat st;
+        snprintf(path, sizeof path, "%s/%s", r->dir, files->names[i]);
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        bool fine = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && strlen(files->names[i]) < PACK_NAME;
+        if (!fine) {
+            if (fd >= 0) close(fd);
+            fail_errno(why, path);
+            close_files(list, i);
+            return NULL;
+        }
+        list[i] = (struct opened_file){files->names[i], fd, (uint64_t)st.st_size};
+        *size += list[i].size;
+    }
+    return list;
+}
+
 static int by_name(const void *a, const void *b) {
     const struct object_ref *x = *(struct object_ref *const *)a, *y = *(struct object_ref *const *)b;
     return memcmp(&x->object.name, &y->object.name, sizeof x->object.name);
@@ -150,26 +204,43 @@ static const struct object_ref **distinct_objects(const struct recording *r, siz
     return list;
 }
 
-static bool put_all(struct packer *p, const struct recording *r, const char *name, find_object_fn find, void *arg) {
-    size_t n;
-    uint64_t size;
-    const struct object_ref **objects = distinct_objects(r, &n, &size);
-    if (!objects) return fail(p->why, "out of memory");
+struct parts { /* of a recording beside its log */
+    const struct object_ref **objects;
+    size_t n_objects, n_files;
+    uint64_t objects_size, files_size;
+    struct opened_file *files;
+};
+
+static bool put_header(struct packer *p, const struct recording *r, const char *name, const struct parts *x) {
     char text[512];
     int len =
         snprintf(text, sizeof text,
-                 "{\"version\": %d, \"name\": \"%s\", \"log_size\": %lu, \"objects\": %zu, \"objects_size\": %lu}",
-                 LOG_VERSION, pack_name_is_fine(name) ? name : "", r->cut, n, size);
-    bool fine = put(p, PACK_HEADER, 0, text, (size_t)len) && put_log(p, r);
-    for (size_t i = 0; fine && i < n; i++) fine = put_object(p, objects[i], find, arg);
-    free(objects);
+                 "{\"version\": %d, \"name\": \"%s\", \"log_size\": %lu, \"objects\": %zu, \"objects_size\": %lu, "
+                 "\"files\": %zu, \"files_size\": %lu}",
+                 LOG_VERSION, pack_name_is_fine(name) ? name : "", r->cut, x->n_objects, x->objects_size, x->n_files,
+                 x->files_size);
+    return put(p, PACK_HEADER, 0, text, (size_t)len);
+}
+
+static bool put_all(struct packer *p, const struct recording *r, const char *name, const struct pack_files *files,
+                    find_object_fn find, void *arg) {
+    struct parts x = {.n_files = files ? files->n : 0};
+    x.objects = distinct_objects(r, &x.n_objects, &x.objects_size);
+    if (!x.objects) return fail(p->why, "out of memory");
+    x.files = open_files(r, files, &x.files_size, p->why);
+    bool fine = x.files && put_header(p, r, name, &x) && put_log(p, r);
+    for (size_t i = 0; fine && i < x.n_objects; i++) fine = put_object(p, x.objects[i], find, arg);
+    for (size_t i = 0; fine && i < x.n_files; i++) fine = put_file(p, &x.files[i]);
+    free(x.objects);
+    if (x.files) close_files(x.files, x.n_files);
     return fine && put(p, PACK_END, 0, "{}", 2);
 }
 
-bool pack_write(const struct recording *r, const char *name, find_object_fn find, void *arg, int fd, char *why) {
+bool pack_write(const struct recording *r, const char *name, const struct pack_files *files, find_object_fn find,
+                void *arg, int fd, char *why) {
     struct packer p = {
         .fd = fd, .why = why, .context = ZSTD_createCCtx(), .raw = malloc(CHUNK), .frame = malloc(frame_room(CHUNK))};
-    bool fine = p.context && p.raw && p.frame ? put_all(&p, r, name, find, arg) : fail(why, "out of memory");
+    bool fine = p.context && p.raw && p.frame ? put_all(&p, r, name, files, find, arg) : fail(why, "out of memory");
     ZSTD_freeCCtx(p.context);
     free(p.raw);
     free(p.frame);
@@ -231,6 +302,7 @@ bool pack_read_header(int fd, struct pack_facts *p, char *why) {
         !(json_parse((char *)f.raw, f.head.raw_len, &top) && json_member_u64(top, "log_size", &p->log_size) &&
           json_member_u64(top, "objects", &p->objects) && json_member_u64(top, "objects_size", &p->objects_size)))
         fine = fail(why, "the header of the packed file makes no sense");
+    if (fine && json_member_u64(top, "files", &p->files)) json_member_u64(top, "files_size", &p->files_size);
     if (fine && (!json_member_string(top, "name", p->name, sizeof p->name) || !pack_name_is_fine(p->name)))
         p->name[0] = '\0';
     free_in(&f);
@@ -288,6 +360,40 @@ static bool read_object(int fd, struct frame_in *f, const struct frame_object *w
     return fine;
 }
 
+/* One file beside the log. *left: bytes that the header still has for files. */
+static bool read_file(int fd, struct frame_in *f, const struct unpacker *u, uint64_t *left, char *why) {
+    struct frame_file h;
+    char name[PACK_NAME];
+    if (!next_frame(fd, f, why)) return false;
+    if (f->head.kind != PACK_FILE || f->head.raw_len < sizeof h)
+        return fail(why, "the packed file is damaged: a file is missing");
+    memcpy(&h, f->raw, sizeof h);
+    if (h.name_len != f->head.raw_len - sizeof h || h.name_len == 0 || h.name_len >= sizeof name || h.size > *left)
+        return fail(why, "the packed file is damaged: a file of it makes no sense");
+    memcpy(name, f->raw + sizeof h, h.name_len);
+    name[h.name_len] = '\0';
+    if (!pack_name_is_fine(name)) return fail(why, "the packed file has a file of a name that cannot be used");
+    *left -= h.size;
+    int to = u->begin_file ? u->begin_file(u->arg, name, why) : -1;
+    if (u->begin_file && to < 0) return false;
+    bool fine = true;
+    for (uint64_t at = 0; fine && at < h.size; at += f->head.raw_len) {
+        fine = next_frame(fd, f, why);
+        if (fine && (f->head.kind != PACK_DATA || f->head.position != at || f->head.raw_len > h.size - at))
+            fine = fail(why, "the packed file is damaged: a file of it is not in one piece");
+        if (fine && to >= 0 && !write_all(to, f->raw, f->head.raw_len)) fine = fail_errno(why, "cannot write a file");
+    }
+    if (to >= 0) close(to);
+    return fine;
+}
+
+static bool read_files(int fd, struct frame_in *f, const struct pack_facts *p, const struct unpacker *u, char *why) {
+    uint64_t left = p->files_size;
+    for (uint64_t i = 0; i < p->files; i++)
+        if (!read_file(fd, f, u, &left, why)) return false;
+    return left == 0 || fail(why, "the packed file is damaged: its files are smaller than its header says");
+}
+
 static bool read_end(int fd, struct frame_in *f, char *why) {
     char more;
     if (!next_frame(fd, f, why)) return false;
@@ -306,13 +412,16 @@ static bool read_objects(int fd, struct frame_in *f, const struct pack_facts *p,
     if (!fine) fail(why, "the packed file is damaged: its header and its log name different objects");
     for (size_t i = 0; fine && i < count; i++) fine = read_object(fd, f, &objects[i]->object, u, why);
     free(objects);
-    return fine && read_end(fd, f, why);
+    return fine && read_files(fd, f, p, u, why) && read_end(fd, f, why);
 }
 
 bool pack_read(int fd, const struct pack_facts *p, const struct unpacker *u, char *why) {
-    if (p->log_size > u->limit || p->objects_size > u->limit - p->log_size) {
+    uint64_t room = u->limit;
+    bool fits =
+        p->log_size <= room && p->objects_size <= (room -= p->log_size) && p->files_size <= room - p->objects_size;
+    if (!fits) {
         snprintf(why, WHY_MAX, "the recording would take %.1f GB, more than the limit; --limit SIZE sets another",
-                 ((double)p->log_size + (double)p->objects_size) / 1e9);
+                 ((double)p->log_size + (double)p->objects_size + (double)p->files_size) / 1e9);
         return false;
     }
     struct frame_in f = {.payload = NULL};

@@ -1,8 +1,9 @@
 /* Packed recordings: a log and the objects it needs in one file. Normative text: docs/formats.md.
  *
- *   PACK_HEADER  {"version", "name", "log_size", "objects", "objects_size"}
+ *   PACK_HEADER  {"version", "name", "log_size", "objects", "objects_size", "files", "files_size"}
  *   PACK_LOG...  the log
  *   PACK_OBJECT, PACK_DATA...   for each object that the log names, once
+ *   PACK_FILE, PACK_DATA...     for each other file of the recording: its checkpoints
  *   PACK_END     {}
  *
  * Packing and unpacking stop at the first thing that is wrong: a packed recording is whole or it is refused. */
@@ -14,15 +15,22 @@
 /* Finds the file that keeps an object. False: not there; `path` may be shown to the user. */
 typedef bool (*find_object_fn)(void *arg, struct object_name, char *path, size_t cap);
 
-/* Writes recording `r`, which may be cut (what counts is packed), to fd. False: why says. */
-bool pack_write(const struct recording *r, const char *name, find_object_fn find, void *arg, int fd, char *why);
+/* Files of the recording's directory that are packed with it. */
+struct pack_files {
+    char **names;
+    size_t n;
+};
+
+/* Writes recording `r`, which may be cut (what counts is packed), to fd. files may be NULL. False: why says. */
+bool pack_write(const struct recording *r, const char *name, const struct pack_files *files, find_object_fn find,
+                void *arg, int fd, char *why);
 
 #define PACK_NAME 128
 
 /* What the header of a packed file announces; checked while unpacking. */
 struct pack_facts {
     char name[PACK_NAME]; /* of the recording: harmless as a file name, or "" */
-    uint64_t log_size, objects, objects_size;
+    uint64_t log_size, objects, objects_size, files, files_size;
 };
 
 /* Where the parts go. Objects appear under their names only after their bytes were checked. */
@@ -32,8 +40,10 @@ struct unpacker {
     int (*begin_object)(void *arg, struct object_name, uint64_t size, char *why);
     /* All bytes of it are there and right (ok), or something was wrong: take it away. */
     bool (*finish_object)(void *arg, struct object_name, int fd, bool ok, char *why);
+    /* A new file of this name in the recording's directory, to be written and closed; -1: why says. NULL: files are passed over. */
+    int (*begin_file)(void *arg, const char *name, char *why);
     void *arg;
-    uint64_t limit; /* bytes of log and objects together */
+    uint64_t limit; /* bytes of log, objects and files together */
 };
 
 /* The header alone; fd is at the start of the file and is left behind the frame. */

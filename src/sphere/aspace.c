@@ -428,16 +428,16 @@ long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr n
     if (flags & MREMAP_FIXED) {
         if ((new_addr & ~PAGE_MASK) || aspace_is_runtime(new_addr, new_len)) return lock_drop(&cache_lock), -EINVAL;
         code_watch_forget(new_addr, new_addr + new_len);
-        got = SYS(mremap, old, old_len, new_len, flags, new_addr);
+        got = track_mremap( old, old_len, new_len, flags, new_addr);
     } else if (new_len <= old_len && old_len && !(flags & MREMAP_DONTUNMAP)) {
-        got = SYS(mremap, old, old_len, new_len, flags & ~MREMAP_MAYMOVE, 0);
+        got = track_mremap( old, old_len, new_len, flags & ~MREMAP_MAYMOVE, 0);
     } else {
         bool room = old_len && !(flags & MREMAP_DONTUNMAP) && old + old_len == m.end &&
                     usable(old + old_len, new_len - old_len);
-        got = room ? SYS(mremap, old, old_len, new_len, 0, 0) : -ENOMEM;
+        got = room ? track_mremap( old, old_len, new_len, 0, 0) : -ENOMEM;
         if (sys_failed(got) && (flags & MREMAP_MAYMOVE)) {
             gaddr at = pick(new_len, (int)m.flags & MAP_32BIT, NULL);
-            got = at ? SYS(mremap, old, old_len, new_len, flags | MREMAP_FIXED, at) : -ENOMEM;
+            got = at ? track_mremap( old, old_len, new_len, flags | MREMAP_FIXED, at) : -ENOMEM;
         }
     }
     if (!sys_failed(got)) {

@@ -55,6 +55,11 @@ static bool finish_object(void *arg, struct object_name name, int fd, bool ok, c
     return true;
 }
 
+static int begin_file(void *arg, const char *name, char *why) {
+    MUST(name[0] && name[0] != '.' && !strchr(name, '/'));
+    return memfd_create("file", MFD_CLOEXEC);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t n) {
     char why[WHY_MAX] = "";
     struct pack_facts facts;
@@ -64,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t n) {
     if (!(input[0] & 1)) mend(bytes, n - 1);
     int fd = memfd_create("packed", MFD_CLOEXEC), log = memfd_create("log", MFD_CLOEXEC);
     MUST(fd >= 0 && log >= 0 && write(fd, bytes, n - 1) == (ssize_t)(n - 1) && lseek(fd, 0, SEEK_SET) == 0);
-    struct unpacker u = {.log = log, .begin_object = begin_object, .finish_object = finish_object, .limit = LIMIT};
+    struct unpacker u = {.log = log, .begin_object = begin_object, .finish_object = finish_object, .begin_file = begin_file, .limit = LIMIT};
     if (pack_read_header(fd, &facts, why) && pack_read(fd, &facts, &u, why)) {
         MUST(size_of(log) == facts.log_size && facts.log_size <= LIMIT);
         MUST(!facts.name[0] || pack_name_is_fine(facts.name));
@@ -110,13 +115,20 @@ static size_t make_pack(uint8_t *to, size_t room) {
     MUST(write(fd, contents, sizeof contents) == sizeof contents && write(log_fd, bytes, n) == (ssize_t)n);
     close(fd);
     close(log_fd);
+    char *names[] = {"ckpt-0.data"}, extra[64];
+    struct pack_files files = {names, 1};
+    snprintf(extra, sizeof extra, "%s/%s", dir, names[0]);
+    fd = open(extra, O_WRONLY | O_CREAT, 0600);
+    MUST(fd >= 0 && write(fd, contents, sizeof contents) == sizeof contents);
+    close(fd);
     struct recording *r = recording_open(dir, why);
     int pack = memfd_create("packed", MFD_CLOEXEC);
-    MUST(r && pack_write(r, "name-0", find, object, pack, why));
+    MUST(r && pack_write(r, "name-0", &files, find, object, pack, why));
     ssize_t got = pread(pack, to, room, 0);
     MUST(got > 0);
     close(pack);
     recording_close(r);
+    unlink(extra);
     unlink(object);
     unlink(log);
     rmdir(dir);

@@ -46,6 +46,9 @@ bool track_write_fault(gaddr addr);
 void track_before_kernel_write(gaddr start, size_t len);
 void track_before_any_kernel_write(void);
 
+/* mremap for a mapping that pages which were closed may have left in pieces, which the kernel does not move together. */
+long track_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr to);
+
 /* ---- collecting ---- */
 
 struct track_set {

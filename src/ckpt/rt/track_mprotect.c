@@ -108,6 +108,29 @@ void track_before_any_kernel_write(void) {
     lock_drop(&cache_lock);
 }
 
+/* The kernel keeps pieces apart that were one, if their pages came into being apart. Halves until it is one; the last one grows. */
+static long move_pieces(gaddr from, size_t len, gaddr to, size_t more, int flags) {
+    long got = SYS(mremap, from, len, len + more, flags | MREMAP_MAYMOVE | MREMAP_FIXED, to);
+    if (got != -EFAULT || len == PAGE_SIZE) return got;
+    size_t half = PAGE_UP(len / 2);
+    long first = move_pieces(from, half, to, 0, flags);
+    if (sys_failed(first)) return first;
+    got = move_pieces(from + half, len - half, to + half, more, flags);
+    return sys_failed(got) ? got : first;
+}
+
+long track_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr to) {
+    long got = SYS(mremap, old, old_len, new_len, flags, to);
+    if (got != -EFAULT || !track_closes || old_len <= PAGE_SIZE || new_len < old_len) return got;
+    size_t last = old_len - PAGE_SIZE, more = new_len - old_len;
+    if (flags & MREMAP_FIXED) {
+        SYS(munmap, to, new_len); /* pieces would leave in between what is there */
+        return move_pieces(old, old_len, to, more, flags & MREMAP_DONTUNMAP);
+    }
+    got = SYS(mremap, old + last, PAGE_SIZE, PAGE_SIZE + more, 0, 0);
+    return sys_failed(got) ? got : (long)old;
+}
+
 static void opened(gaddr start, gaddr end) { page_set_add(&open_pages, start, end); }
 
 /* ---- collecting, on the saver ---- */

@@ -60,9 +60,39 @@ static void stays_new(gaddr start, gaddr end) {
     lock_drop(&cache_lock);
 }
 
+/* Without a fault of ours: the saver takes no signals. */
+static void touch(gaddr at) {
+    uint8_t byte;
+    struct {
+        uint64_t base, len;
+    } here = {(uint64_t)&byte, 1}, there = {at, 1};
+    long self = SYS(getpid);
+    SYS(process_vm_readv, self, &here, 1, &there, 1, 0);
+}
+
+/* Where a page of a file was dropped, the kernel leaves a mark that looks like a page that is swapped out. Reading puts the
+ * file's page in its place, and pages that are really swapped out where they were. */
+static void read_swapped(gaddr start, gaddr end) {
+    while (start < end) {
+        struct scan s = {.size = sizeof s,
+                         .start = start,
+                         .end = end,
+                         .vec = (uint64_t)regions,
+                         .vec_len = REGIONS,
+                         .category_mask = IS_SWAPPED,
+                         .return_mask = IS_SWAPPED};
+        long n = SYS(ioctl, pagemap, SCAN_IOCTL, &s);
+        if (n < 0) return;
+        for (long i = 0; i < n; i++)
+            for (gaddr at = regions[i].start; at < regions[i].end; at += PAGE_SIZE) touch(at);
+        start = s.walk_end;
+    }
+}
+
 static bool collect(const struct mapping *m, gaddr start, gaddr end, bool is_new, struct ranges *out) {
     bool known = !is_new || is_registered(start, end);
     if (!known) stays_new(start, end);
+    if (is_new && m->file.ino && (m->prot & PROT_READ)) read_swapped(start, end);
     while (start < end) {
         long n = scan_once(&start, end, is_new, known);
         if (n < 0) return false;
