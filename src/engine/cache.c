@@ -647,12 +647,15 @@ size_t cache_invalidate_range(gaddr lo, gaddr hi) {
     if (the_policy->ticks) widen(&lo, &hi);
     drop_kept_in(changed_lo, changed_hi);
     if (hi - lo > 256ul * PAGE_SIZE) { /* cheaper to look at every block */
-        for (struct region *r = regions; r; r = r->next)
+        for (struct region *r = regions; r; r = r->next) {
+            const struct kept_file *f = &r->kept.file;
+            if (r->is_kept && (f->text_start >= hi || f->text_end <= lo)) continue;
             for (struct block *b = r->blocks; b; b = b->next_in_region)
                 if (!b->dead && b->pc < hi && b->end > lo) {
                     cache_invalidate(b);
                     n++;
                 }
+        }
         return n;
     }
     for (gaddr page = PAGE_DOWN(lo); page < hi; page += PAGE_SIZE) {
