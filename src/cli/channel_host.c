@@ -14,16 +14,33 @@
 #include "cli/channel_host.h"
 #include "cli/cli.h"
 
+/* How many rings the resource limits leave room for. The controller needs most of its address space for other things. */
+static uint32_t rings_within_limits(void) {
+    struct rlimit size, space;
+    getrlimit(RLIMIT_FSIZE, &size);
+    getrlimit(RLIMIT_AS, &space);
+    uint64_t bytes = size.rlim_cur < space.rlim_cur / 4 ? size.rlim_cur : space.rlim_cur / 4;
+    uint64_t rings = bytes > sizeof(struct channel) ? (bytes - sizeof(struct channel)) / RING_BYTES : 0;
+    return rings < CHANNEL_RINGS ? (uint32_t)rings : CHANNEL_RINGS;
+}
+
 struct channel *channel_make(int *out_fd, uint32_t flags) {
+    uint32_t n = rings_within_limits();
+    if (n < CHANNEL_RINGS_LEAST) {
+        complain("the limits of file sizes (ulimit -f) and address space (ulimit -v) leave no room for shared memory");
+        return NULL;
+    }
     int fd = memfd_create("reprise-channel", MFD_CLOEXEC);
+    uint64_t bytes = channel_ring_offset(n);
     bool shares = fd >= 0 && ftruncate(fd, (off_t)AREA_FILE_BYTES) == 0;
-    if (fd >= 0 && (shares || ftruncate(fd, CHANNEL_BYTES) == 0)) {
-        void *p = mmap(NULL, CHANNEL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (fd >= 0 && (shares || ftruncate(fd, (off_t)bytes) == 0)) {
+        void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
         if (p != MAP_FAILED) {
             struct channel *c = p;
             c->controller = (uint32_t)getpid();
             c->flags = flags;
             c->shares = shares;
+            c->n_rings = n;
             c->magic = CHANNEL_MAGIC;
             *out_fd = fd;
             return c;

@@ -10,16 +10,13 @@
 /* Makes the shared memory; its descriptor is close-on-exec. NULL: the user was told why. */
 struct channel *channel_make(int *fd, uint32_t flags);
 
-static inline struct ring *channel_ring(struct channel *c, uint32_t i) {
-    return (struct ring *)((uint8_t *)c + channel_ring_offset(i));
-}
-static inline uint8_t *ring_data(struct ring *r) { return (uint8_t *)r + sizeof *r; }
+static inline uint8_t *ring_data(struct channel *c, uint32_t i) { return (uint8_t *)c + channel_ring_offset(i); }
 
 #define CHANNEL_GET(field) __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
 #define CHANNEL_SET(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELEASE)
 
-/* Which rings may have been claimed so far: those below `high`. A look at the others would give them memory. A runtime claims the
- * first ring that is free from next_ring on, which it counts up before. */
+/* Which rings may have been claimed so far: those below `high`; the others need no look. A runtime claims the first ring that is
+ * free from next_ring on, which it counts up before. */
 struct ring_claims {
     uint32_t high, known; /* next_ring as last seen or set */
 };

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #define DEATH_LOOK 100           /* ms */
 #define STREAMS_MAX (1u << 26)
 #define PATIENCE 3000 /* ms */
+#define WARM_RINGS 32 /* keep their memory when nobody uses them */
 
 void drain_open(struct drain *d, struct channel *c, struct log_writer *w, struct file_keeper *k) {
     *d = (struct drain){.channel = c, .writer = w, .keeper = k, .claims = {1, c->next_ring}};
@@ -88,8 +90,9 @@ static bool take(struct drain *d, struct ring *r, struct intake *in) {
     }
     if (!in->len) in->since = now_ms();
     uint64_t at = in->tail & (RING_BYTES - 1), first = RING_BYTES - at < n ? RING_BYTES - at : n;
-    memcpy(in->buf + in->len, ring_data(r) + at, first);
-    memcpy(in->buf + in->len + first, ring_data(r), n - first);
+    const uint8_t *bytes = ring_data(d->channel, (uint32_t)(in - d->rings));
+    memcpy(in->buf + in->len, bytes + at, first);
+    memcpy(in->buf + in->len + first, bytes, n - first);
     size_t sane = sane_bytes(in->buf + in->len, n);
     if (sane < n) damage(d, in);
     in->len += sane;
@@ -122,7 +125,7 @@ unsigned drain_count_alive(struct drain *d, uint32_t except) {
     for (uint32_t i = 0; i < CHANNEL_RINGS; i++) {
         struct intake *in = &d->rings[i];
         if (!in->active) continue;
-        struct ring *r = channel_ring(d->channel, i);
+        struct ring *r = &d->channel->rings[i];
         look_at_pid(r, in);
         if (except && in->stream && in->pid == except && CHANNEL_GET(r->head) == 0 &&
             CHANNEL_GET(r->state) == RING_OPEN) {
@@ -170,8 +173,10 @@ static void end(struct drain *d, uint32_t i, struct ring *r) {
     if (in->pidfd >= 0) close(in->pidfd);
     *in = (struct intake){.pidfd = -1};
     d->n_active--;
+    if (i >= WARM_RINGS) madvise(ring_data(d->channel, i), RING_BYTES, MADV_REMOVE);
     ring_reset(r, 0, RING_FREE);
     claims_begin_at(&d->claims, d->channel, i); /* warm memory first */
+    if (__atomic_exchange_n(&d->channel->ring_wanted, 0, __ATOMIC_SEQ_CST)) futex_ring(&d->channel->freed);
 }
 
 /* Whether the process of an open ring is gone. As long as nothing was written, the pid may be that of a parent, which forked and
@@ -189,7 +194,7 @@ static bool is_orphan(struct drain *d, struct ring *r, struct intake *in, uint64
 }
 
 static bool look_at(struct drain *d, uint32_t i, bool deaths, uint64_t now) {
-    struct ring *r = channel_ring(d->channel, i);
+    struct ring *r = &d->channel->rings[i];
     struct intake *in = &d->rings[i];
     uint32_t state = CHANNEL_GET(r->state);
     if (!in->active) {
@@ -222,5 +227,5 @@ void drain_flush(struct drain *d) {
 void drain_stop(struct drain *d) {
     CHANNEL_SET(d->channel->stopped, 1);
     for (uint32_t i = 0; i < CHANNEL_RINGS; i++)
-        if (d->rings[i].active) futex_ring(&channel_ring(d->channel, i)->space);
+        if (d->rings[i].active) futex_ring(&d->channel->rings[i].space);
 }

@@ -59,8 +59,9 @@ static bool fill(struct feed *f, struct ring *r, struct feeding *g) {
         bool bad = false;
         size_t n = whole_events(g->reader.raw + g->at, g->reader.raw_len - g->at, RING_BYTES - (g->head - tail), &bad);
         uint64_t at = g->head & (RING_BYTES - 1), first = RING_BYTES - at < n ? RING_BYTES - at : n;
-        memcpy(ring_data(r) + at, g->reader.raw + g->at, first);
-        memcpy(ring_data(r), g->reader.raw + g->at + first, n - first);
+        uint8_t *bytes = ring_data(f->channel, (uint32_t)(g - f->rings));
+        memcpy(bytes + at, g->reader.raw + g->at, first);
+        memcpy(bytes, g->reader.raw + g->at + first, n - first);
         g->head += n;
         g->at += n;
         if (bad)
@@ -117,7 +118,7 @@ static bool is_gone(const struct feeding *g) {
 }
 
 static bool look_at(struct feed *f, uint32_t i, bool deaths) {
-    struct ring *r = channel_ring(f->channel, i);
+    struct ring *r = &f->channel->rings[i];
     struct feeding *g = &f->rings[i];
     uint32_t state = CHANNEL_GET(r->state);
     if (state == RING_WANTED && !g->active) {

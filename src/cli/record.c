@@ -218,7 +218,7 @@ static bool prepare(struct session *s) {
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->sockets) < 0) return failed("cannot make a socket");
     s->channel->next_stream = 1;
     s->channel->next_ring = 1;
-    ring_reset(channel_ring(s->channel, 0), 0, RING_OPEN);
+    ring_reset(&s->channel->rings[0], 0, RING_OPEN);
     keeper_open(&s->keeper, s->channel, &s->store, &s->writer, s->sockets[0]);
     drain_open(&s->drain, s->channel, &s->writer, &s->keeper);
     return true;
@@ -385,7 +385,7 @@ static int record_main(int argc, char **argv) {
         return EXIT_OURS;
     }
     uint32_t nobody = 0; /* until the runtime says it itself */
-    __atomic_compare_exchange_n(&channel_ring(s->channel, 0)->pid, &nobody, (uint32_t)s->child.pid, false,
+    __atomic_compare_exchange_n(&s->channel->rings[0].pid, &nobody, (uint32_t)s->child.pid, false,
                                 __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     const int own[] = {s->lock, s->log, s->sockets[0], s->store.dir, s->channel_fd};
     child_let_go(own, sizeof own / sizeof *own);

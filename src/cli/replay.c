@@ -337,11 +337,10 @@ static void watch(struct session *s) {
 /* ---- the end ---- */
 
 /* How the recorded program ended, if its stream does not tell. */
-static bool status_of_recording(const struct recording *r, int *status) {
-    char reason[32] = "";
+static bool status_of_recording(const struct recording *r, int *status, char *reason, size_t cap) {
     int64_t v;
     if (!json_is(r->end) || !json_member_i64(r->end, "status", &v)) return false;
-    json_member_string(r->end, "reason", reason, sizeof reason);
+    json_member_string(r->end, "reason", reason, cap);
     *status = (int)v;
     return strcmp(reason, "end") == 0;
 }
@@ -350,8 +349,10 @@ static int conclude(struct session *s) {
     hide_progress(s);
     if (interrupted) exit_like(interrupted);
     if (s->failed) return EXIT_OURS;
-    if (!s->has_status && !status_of_recording(s->recording, &s->status)) {
-        complain("the recording stops here: the program went on%s", json_is(s->recording->end) ? " unrecorded" : "");
+    char reason[32] = "";
+    if (!s->has_status && !status_of_recording(s->recording, &s->status, reason, sizeof reason)) {
+        complain("the recording stops here%s%s%s: the program went on%s", *reason ? " (" : "", reason,
+                 *reason ? ")" : "", json_is(s->recording->end) ? " unrecorded" : "");
         return EXIT_OURS;
     }
     exit_like(s->status);

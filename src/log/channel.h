@@ -1,6 +1,6 @@
 /* Channel: the memory that controller and runtimes share, for recording and for replay.
  *
- * One memfd: a struct channel, then CHANNEL_RINGS rings. Each stream under way has a ring. Recording: the runtime writes
+ * One memfd: a struct channel, then the bytes of its rings. Each stream under way has a ring. Recording: the runtime writes
  * events, the controller takes them out. Replay: the controller writes, the runtime takes. Only the ring's writer moves head,
  * only its reader moves tail; both count bytes from the start of the stream and never wrap. Readers see head only behind
  * whole events. All futexes are shared ones (no FUTEX_PRIVATE_FLAG).
@@ -13,8 +13,9 @@
 
 #include "log/events.h"
 
-#define CHANNEL_MAGIC 0x31304c4e48435052ull /* "RPCHNL01" */
-#define CHANNEL_RINGS 1024
+#define CHANNEL_MAGIC 0x32304c4e48435052ull /* "RPCHNL02" */
+#define CHANNEL_RINGS 1024                  /* at most */
+#define CHANNEL_RINGS_LEAST 4
 #define CHANNEL_FILES 8192 /* a power of two */
 #define RING_BYTES (1ul << 20)
 
@@ -50,9 +51,9 @@ struct ring {
     uint32_t ended;        /* replay: how the stream ended, enum ring_ended */
     int32_t status;        /* RING_ENDED_PROCESS: as wait() gives it */
     uint64_t instructions; /* replay --count: of this stream */
-    uint8_t reserved[4096 - 64];
+    uint64_t reserved[8];
 };
-_Static_assert(sizeof(struct ring) == 4096, "one page");
+_Static_assert(sizeof(struct ring) == 128, "no cache line of two rings");
 
 enum file_state { FILE_FREE, FILE_BUSY, FILE_KEPT, FILE_FAILED };
 
@@ -89,13 +90,17 @@ struct channel {
     uint64_t out_seq;   /* recording: outputs so far. Replay: outputs repeated so far */
     uint32_t out_futex; /* replay: counted up with out_seq */
     uint32_t out_lock; /* recording: held while a sphere output is written and numbered; 0 free, 1 held, 2 waited for */
-    uint64_t shares;   /* the tables of log/shared.h and the areas of ckpt/area.h are there */
+    uint32_t shares;   /* the tables of log/shared.h and the areas of ckpt/area.h are there */
+    uint32_t n_rings;  /* that there are; less than CHANNEL_RINGS where a resource limit wants it */
+    uint32_t freed;    /* futex: the controller counts it up when it has freed a ring and `ring_wanted` is set */
+    uint32_t ring_wanted;
     uint64_t ckpt_busy[CHANNEL_RINGS / 64]; /* areas in which something waits for the taker */
     uint32_t ckpt_bell;                     /* futex: counted up when a bit was set */
     uint32_t reserved2;
     struct channel_file_id out_ids[3]; /* recording: [1] and [2] are the sphere's standard output and error */
-    uint8_t reserved[4096 - 120 - CHANNEL_RINGS / 8];
+    uint8_t reserved[4096 - 128 - CHANNEL_RINGS / 8];
     struct channel_file files[CHANNEL_FILES];
+    struct ring rings[CHANNEL_RINGS];
 };
 _Static_assert(sizeof(struct channel) % 4096 == 0, "whole pages");
 
@@ -107,9 +112,8 @@ static inline uint32_t channel_file_slot(uint64_t dev, uint64_t ino, uint64_t mt
     return (uint32_t)((h ^ h >> 29) & (CHANNEL_FILES - 1));
 }
 
-static inline uint64_t channel_ring_offset(uint32_t i) {
-    return sizeof(struct channel) + (uint64_t)i * (sizeof(struct ring) + RING_BYTES);
-}
-#define CHANNEL_BYTES (sizeof(struct channel) + CHANNEL_RINGS * (sizeof(struct ring) + RING_BYTES))
+/* Where the bytes of a ring are; of ring n_rings: where the channel ends. */
+static inline uint64_t channel_ring_offset(uint32_t i) { return sizeof(struct channel) + (uint64_t)i * RING_BYTES; }
+#define CHANNEL_BYTES (sizeof(struct channel) + CHANNEL_RINGS * RING_BYTES)
 
 #endif

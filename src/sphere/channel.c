@@ -50,49 +50,55 @@ static bool is_stopped(void) { return __atomic_load_n(&the_channel->stopped, __A
 
 /* ---- rings ---- */
 
-/* Headers of rings that are not ours are mapped for a moment only. */
-static struct ring *header_of(uint32_t i, int fd) {
-    long got = SYS(mmap, 0, sizeof(struct ring), PROT_READ | PROT_WRITE, MAP_SHARED, fd, channel_ring_offset(i));
-    return sys_failed(got) ? NULL : (struct ring *)got;
-}
-
 /* In the calling thread's descriptor table; it moves out of the program's way. */
 static int channel_fd(void) { return fd_own() + 1; }
 
 static void map_ring(int fd, uint32_t i) {
     const int prot = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_FIXED;
     uint64_t at = LAYOUT_RING, off = channel_ring_offset(i);
-    long a = SYS(mmap, at, sizeof(struct ring) + RING_BYTES, prot, flags, fd, off);
-    long b = SYS(mmap, at + sizeof(struct ring) + RING_BYTES, RING_BYTES, prot, flags, fd, off + sizeof(struct ring));
+    long a = SYS(mmap, at, RING_BYTES, prot, flags, fd, off),
+         b = SYS(mmap, at + RING_BYTES, RING_BYTES, prot, flags, fd, off);
     if (sys_failed(a) || sys_failed(b)) die("cannot map the ring of a stream (error %ld)", sys_failed(a) ? -a : -b);
-    ring = (struct ring *)at;
-    bytes = (uint8_t *)at + sizeof(struct ring);
+    ring = &the_channel->rings[i];
+    bytes = (uint8_t *)at;
     taken = 0;
 }
 
-/* A free ring, taken for `state`; CHANNEL_RINGS: none. */
-static uint32_t claim_ring(int fd, enum ring_state state, uint64_t stream, uint64_t from) {
-    uint32_t start = __atomic_fetch_add(&the_channel->next_ring, 1, __ATOMIC_RELAXED);
-    for (uint32_t k = 0; k < CHANNEL_RINGS; k++) {
-        uint32_t i = (start + k) % CHANNEL_RINGS, expected = RING_FREE;
-        struct ring *r = header_of(i, fd);
-        if (!r) return CHANNEL_RINGS;
-        bool ours = false;
-        if (__atomic_load_n(&r->state, __ATOMIC_RELAXED) == RING_FREE) {
-            /* BUSY in between, so that the controller never sees half of it */
-            ours = __atomic_compare_exchange_n(&r->state, &expected, RING_CLAIMED, false, __ATOMIC_ACQ_REL,
-                                               __ATOMIC_RELAXED);
+static bool claim(struct ring *r, enum ring_state state, uint64_t stream, uint64_t from) {
+    uint32_t expected = RING_FREE;
+    if (__atomic_load_n(&r->state, __ATOMIC_RELAXED) != RING_FREE) return false;
+    /* CLAIMED in between, so that the controller never sees half of it */
+    if (!__atomic_compare_exchange_n(&r->state, &expected, RING_CLAIMED, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return false;
+    r->stream = stream;
+    r->pid = (uint32_t)SYS(getpid);
+    r->head = r->tail = from;
+    r->writer_waits = r->reader_waits = 0;
+    r->ended = RING_NOT_ENDED;
+    __atomic_store_n(&r->state, state, __ATOMIC_RELEASE);
+    return true;
+}
+
+#define PATIENCE 3000       /* ms for a ring to become free, while the processes of all of them live; */
+#define PATIENCE_MORE 30000 /* while the controller is behind with freeing some */
+#define NAP 5
+
+/* A free ring, taken for `state`; CHANNEL_RINGS: none. While all are in use we wait: the controller frees those of processes that
+ * have ended. */
+static uint32_t claim_ring(enum ring_state state, uint64_t stream, uint64_t from) {
+    uint32_t n = MIN(the_channel->n_rings, (uint32_t)CHANNEL_RINGS), patience = 0;
+    for (uint32_t waited = 0; waited <= patience && !is_stopped(); waited += NAP) {
+        uint32_t seen = __atomic_load_n(&the_channel->freed, __ATOMIC_ACQUIRE);
+        uint32_t start = __atomic_fetch_add(&the_channel->next_ring, 1, __ATOMIC_RELAXED);
+        if (waited) __atomic_store_n(&the_channel->ring_wanted, 1, __ATOMIC_SEQ_CST);
+        patience = PATIENCE;
+        for (uint32_t k = 0; k < n; k++) {
+            struct ring *r = &the_channel->rings[(start + k) % n];
+            if (claim(r, state, stream, from)) return (start + k) % n;
+            if (__atomic_load_n(&r->state, __ATOMIC_RELAXED) == RING_CLOSED) patience = PATIENCE_MORE;
         }
-        if (ours) {
-            r->stream = stream;
-            r->pid = (uint32_t)SYS(getpid);
-            r->head = r->tail = from;
-            r->writer_waits = r->reader_waits = 0;
-            r->ended = RING_NOT_ENDED;
-            __atomic_store_n(&r->state, state, __ATOMIC_RELEASE);
-        }
-        SYS(munmap, r, sizeof *r);
-        if (ours) return i;
+        ring_doorbell();
+        if (waited) wait(&the_channel->freed, seen, NAP);
     }
     return CHANNEL_RINGS;
 }
@@ -100,8 +106,11 @@ static uint32_t claim_ring(int fd, enum ring_state state, uint64_t stream, uint6
 bool stream_new(struct stream *s) {
     if (is_stopped()) return false;
     uint64_t number = __atomic_fetch_add(&the_channel->next_stream, 1, __ATOMIC_RELAXED);
-    uint32_t i = claim_ring(channel_fd(), RING_OPEN, number, 0);
-    if (i == CHANNEL_RINGS) return false;
+    uint32_t i = claim_ring(RING_OPEN, number, 0);
+    if (i == CHANNEL_RINGS) {
+        if (!is_stopped()) say("more than %u processes at once: this one goes on unrecorded", the_channel->n_rings);
+        return false;
+    }
     *s = (struct stream){number, i};
     return true;
 }
@@ -111,18 +120,14 @@ void stream_abandon(void) { is_void = true; }
 void stream_close_other(uint32_t i) { stream_discard(&(struct stream){0, i}); }
 
 void stream_discard(const struct stream *s) {
-    struct ring *r = s->ring < CHANNEL_RINGS ? header_of(s->ring, channel_fd()) : NULL;
-    if (!r) return;
-    __atomic_store_n(&r->state, RING_CLOSED, __ATOMIC_RELEASE);
-    SYS(munmap, r, sizeof *r);
+    if (s->ring < CHANNEL_RINGS) __atomic_store_n(&the_channel->rings[s->ring].state, RING_CLOSED, __ATOMIC_RELEASE);
 }
 
 void stream_give(const struct stream *s, uint32_t pid) {
-    struct ring *r = s->ring < CHANNEL_RINGS ? header_of(s->ring, channel_fd()) : NULL;
-    if (!r) return;
+    if (s->ring >= CHANNEL_RINGS) return;
     uint32_t self = (uint32_t)SYS(getpid); /* unless it has said so itself */
-    __atomic_compare_exchange_n(&r->pid, &self, pid, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    SYS(munmap, r, sizeof *r);
+    __atomic_compare_exchange_n(&the_channel->rings[s->ring].pid, &self, pid, false, __ATOMIC_RELAXED,
+                                __ATOMIC_RELAXED);
 }
 
 void stream_attach_writer(int fd, const struct stream *s) {
@@ -208,8 +213,8 @@ void stream_close(void) {
 
 /* A ring that is filled from byte `from` of the stream on. */
 static bool attach_at(int fd, uint64_t number, uint64_t from) {
-    uint32_t i = claim_ring(fd, RING_WANTED, number, from);
-    if (i == CHANNEL_RINGS) die("no room for another stream: more than %d processes at once", CHANNEL_RINGS);
+    uint32_t i = claim_ring(RING_WANTED, number, from);
+    if (i == CHANNEL_RINGS) die("no room for another stream: more than %u processes at once", the_channel->n_rings);
     map_ring(fd, i);
     the_stream = (struct stream){number, i};
     next = known = from;

@@ -52,16 +52,16 @@ static void bell(void) {
 }
 
 static void use_ring(uint32_t i) {
-    ring = (struct ring *)((uint8_t *)channel + channel_ring_offset(i));
-    data = (uint8_t *)(ring + 1);
+    ring = &channel->rings[i];
+    data = (uint8_t *)channel + channel_ring_offset(i);
     count = 0;
 }
 
 static void claim(uint64_t number, uint32_t state) {
     uint32_t start = __atomic_fetch_add(&channel->next_ring, 1, __ATOMIC_RELAXED);
-    for (uint32_t k = 0; k < CHANNEL_RINGS; k++) {
+    for (uint32_t k = 0; k < channel->n_rings; k++) {
         uint32_t free_state = RING_FREE;
-        use_ring((start + k) % CHANNEL_RINGS);
+        use_ring((start + k) % channel->n_rings);
         if (!__atomic_compare_exchange_n(&ring->state, &free_state, RING_CLAIMED, 0, __ATOMIC_ACQ_REL,
                                          __ATOMIC_RELAXED))
             continue;
@@ -167,6 +167,7 @@ static void end(int status) {
 static pid_t new_process(void) {
     uint64_t number = __atomic_fetch_add(&channel->next_stream, 1, __ATOMIC_RELAXED);
     struct ring *own = ring;
+    uint8_t *own_data = data;
     uint64_t own_count = count;
     fflush(stdout);
     claim(number, RING_OPEN);
@@ -177,7 +178,7 @@ static pid_t new_process(void) {
         return 0;
     }
     ring = own;
-    data = (uint8_t *)(ring + 1);
+    data = own_data;
     count = own_count;
     return pid;
 }
@@ -290,8 +291,11 @@ int main(int argc, char **argv) {
     channel_fd = (int)option(options, "chanfd=", -1);
     socket_fd = (int)option(options, "sockfd=", -1);
     stream = (uint64_t)option(options, "stream=", 0);
-    void *p = mmap(NULL, CHANNEL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, channel_fd, 0);
+    void *p = mmap(NULL, sizeof *channel, PROT_READ | PROT_WRITE, MAP_SHARED, channel_fd, 0);
     if (p == MAP_FAILED) fail("mmap");
+    const uint32_t rings = ((struct channel *)p)->n_rings;
+    p = mremap(p, sizeof *channel, channel_ring_offset(rings), MREMAP_MAYMOVE);
+    if (p == MAP_FAILED) fail("mremap");
     channel = p;
     if (channel->magic != CHANNEL_MAGIC) fail("magic");
     if (strstr(options, "mode=replay")) {

@@ -1,0 +1,36 @@
+#!/bin/bash
+# Hard resource limits: recording makes do with what they leave, or says so in one line. And more processes than there are
+# rings for: those that start wait for those that end, and all are recorded.
+. "$TESTS/cli/expect.sh"
+export REPRISE_DIR=$PWD/rec XDG_CACHE_HOME=$PWD/xdg HOME=$PWD
+mkdir xdg && chmod 777 . xdg
+plain() { # with privilege a hard limit is none
+    if [ "$(id -u)" = 0 ]; then setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; else "$@"; fi
+}
+under() { # under LIMIT COMMAND...
+    local limit=$1
+    shift
+    plain bash -c 'ulimit $0 && exec "$@"' "$limit" "$@"
+}
+cat >many.sh <<'SH'
+i=0
+while [ $i -lt 60 ]; do (sleep 0.2; /bin/true) & i=$((i + 1)); done
+wait
+echo "$i of them"
+SH
+record() { expect "$1" "$2" under "$3" "$REPRISE" record -- "${@:4}"; }
+replay() {
+    expect 0 '' plain "$REPRISE" replay -a
+    [ "$(cat out)" = "$1" ] || wrong "replay: $(head -3 out), not $1"
+}
+for limit in '-f 8000' '-v 500000' '-v 300000'; do
+    record 0 '' "$limit" /bin/echo hello
+    [ "$(cat out)" = hello ] || wrong "ulimit $limit: $(cat out)"
+    replay hello
+done
+record 0 '' '-f 24000' sh many.sh
+[ "$(cat out)" = '60 of them' ] || wrong "many: $(cat out)"
+replay '60 of them'
+[ "$(plain "$REPRISE" ps | grep -c true)" = 60 ] || wrong "not all processes were recorded: $(plain "$REPRISE" ps | wc -l)"
+record 125 'reprise: the limits of file sizes * leave no room for shared memory' '-f 2000' /bin/echo hello
+finish
