@@ -7,9 +7,12 @@
 #include <linux/mman.h>
 
 #include "engine/cache.h"
+#include "inproc/fmt.h"
 #include "inproc/layout.h"
+#include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/code_watch.h"
+#include "sphere/mode.h"
 
 #define MAX_FILES 1024 /* further ones are taken for loose */
 #define S_IFMT_ 0170000
@@ -84,11 +87,31 @@ static bool is_mem_file(int fd, const struct stat *st) {
     return st->st_mode == MEM_FILE_MODE && SYS(fstatfs, fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
+/* /proc/PID/mem or /proc/PID/task/TID/mem of this process. */
+static bool is_own_mem(long fd) {
+    char link[40], path[64], own[32];
+    fmt_into(link, sizeof link, "/proc/self/fd/%ld", fd);
+    long n = SYS(readlink, link, path, sizeof path - 1);
+    if (n <= 0) return false;
+    path[n] = '\0';
+    fmt_into(own, sizeof own, "/proc/%ld/", SYS(getpid));
+    return str_starts(path, own);
+}
+
+static long refuse_mem(long fd) {
+    static bool said;
+    if (!said) say("the memory of another process cannot be written while recording: refused");
+    said = true;
+    SYS(close, fd);
+    return -EACCES;
+}
+
 long code_files_opened(long fd, uint64_t flags) {
     struct stat st;
     if (fd < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH)) return fd;
     if (SYS(fstat, fd, &st) != 0 || (st.st_mode & S_IFMT_) != S_IFREG_) return fd;
     if (is_mem_file((int)fd, &st)) {
+        if (the_mode->own_memory_only && !is_own_mem(fd)) return refuse_mem(fd);
         mem_dev = st.st_dev;
         code_files_mem_open = true;
     }

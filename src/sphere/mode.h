@@ -14,6 +14,7 @@ struct mode {
     const struct policy *policy;
     bool kernel_signals; /* masks and handlers of the program are the kernel's business, too */
     bool hides_vdso;     /* the program makes real calls for the time */
+    bool own_memory_only; /* nobody writes to a program's memory behind its back: its recording would not know */
     bool same_x87;       /* what fnstenv stores must not depend on when the kernel switched threads */
     /* Asynchronous signals wait for a tick point, where `tick_budget` delivers them. */
     bool defers_signals;

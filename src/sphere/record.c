@@ -891,6 +891,7 @@ const struct mode mode_record = {
     .kernel_signals = true,
     .hides_vdso = true,
     .same_x87 = true,
+    .own_memory_only = true,
     .defers_signals = true,
     .syscall = on_syscall,
     .tick_budget = on_tick_budget,

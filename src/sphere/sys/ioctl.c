@@ -137,6 +137,48 @@ static const struct request known[] = {
     {SIOCSIFTXQLEN, NOTHING},
     {SIOCADDRT, NOTHING},
     {SIOCDELRT, NOTHING},
+    {0x89a0 /* SIOCBRADDBR */, NOTHING},
+    {0x89a1 /* SIOCBRDELBR */, NOTHING},
+    {0x89a2 /* SIOCBRADDIF */, NOTHING},
+    {0x89a3 /* SIOCBRDELIF */, NOTHING},
+    {SIOCGIFENCAP, IFREQ},
+    {SIOCSIFENCAP, NOTHING},
+    {SIOCGIFSLAVE, IFREQ},
+    {SIOCSIFSLAVE, NOTHING},
+    {SIOCSIFHWBROADCAST, NOTHING},
+    {SIOCADDMULTI, NOTHING},
+    {SIOCDELMULTI, NOTHING},
+    {SIOCSIFPFLAGS, NOTHING},
+    {SIOCSIFMEM, NOTHING},
+    {SIOCSIFMAP, NOTHING},
+    {SIOCSIFLINK, NOTHING},
+    {SIOCDIFADDR, NOTHING},
+    {SIOCDARP, NOTHING},
+    {SIOCSARP, NOTHING},
+    {0x8b01 /* SIOCGIWNAME */, 32},
+    {0x8b05 /* SIOCGIWFREQ */, 32},
+    {0x8b07 /* SIOCGIWMODE */, 32},
+    {0x8b09 /* SIOCGIWSENS */, 32},
+    {0x8b15 /* SIOCGIWAP */, 32},
+    {0x8b21 /* SIOCGIWRATE */, 32},
+    {0x8b27 /* SIOCGIWTXPOW */, 32},
+    {0x400454c8 /* TUNSETNOCSUM */, NOTHING},
+    {0x400454c9 /* TUNSETDEBUG */, NOTHING},
+    {0x400454cd /* TUNSETLINK */, NOTHING},
+    {0x400454d1 /* TUNSETTXFILTER */, NOTHING},
+    {0x800454d3 /* TUNGETSNDBUF */, 4},
+    {0x400454d4 /* TUNSETSNDBUF */, NOTHING},
+    {0x401054d5 /* TUNATTACHFILTER */, NOTHING},
+    {0x401054d6 /* TUNDETACHFILTER */, NOTHING},
+    {0x400454d9 /* TUNSETQUEUE */, NOTHING},
+    {0x400454da /* TUNSETIFINDEX */, NOTHING},
+    {0x801054db /* TUNGETFILTER */, 16},
+    {0x400454dc /* TUNSETVNETLE */, NOTHING},
+    {0x800454dd /* TUNGETVNETLE */, 4},
+    {0x400454de /* TUNSETVNETBE */, NOTHING},
+    {0x800454df /* TUNGETVNETBE */, 4},
+    {0x400454e2 /* TUNSETCARRIER */, NOTHING},
+    {0x54e3 /* TUNGETDEVNETNS */, NOTHING},
     {0x400454ca /* TUNSETIFF */, IFREQ},
     {0x400454cb /* TUNSETPERSIST */, NOTHING},
     {0x400454cc /* TUNSETOWNER */, NOTHING},
@@ -218,7 +260,12 @@ static const struct request known[] = {
     {0x2401 /* PERF_EVENT_IOC_DISABLE */, NOTHING},
     {0x2402 /* PERF_EVENT_IOC_REFRESH */, NOTHING},
     {0x2403 /* PERF_EVENT_IOC_RESET */, NOTHING},
+    {0x40082404 /* PERF_EVENT_IOC_PERIOD */, NOTHING},
+    {0x2405 /* PERF_EVENT_IOC_SET_OUTPUT */, NOTHING},
+    {0x40082406 /* PERF_EVENT_IOC_SET_FILTER */, NOTHING},
     {0x80082407 /* PERF_EVENT_IOC_ID */, 8},
+    {0x40042409 /* PERF_EVENT_IOC_PAUSE_OUTPUT */, NOTHING},
+    {0x4008240b /* PERF_EVENT_IOC_MODIFY_ATTRIBUTES */, NOTHING},
 };
 
 /* Families without pointers in their structures, by the letter of _IOC_TYPE: input devices, joysticks, clocks, watchdogs,
@@ -242,9 +289,47 @@ static void counted_list(gaddr arg, size_t head, size_t count_at, size_t count_s
     if (guest_read(&n, arg + count_at, count_size)) writes_range(w, arg, head + (uint64_t)n * entry);
 }
 
+/* The old interface to bridges: three or four words, of which the first is the request and the second where results go. */
+static void bridge(gaddr args, struct writes *w) {
+    enum { GET_VERSION, GET_BRIDGES, ADD_BRIDGE, DEL_BRIDGE };
+    uint64_t v[3];
+    if (!guest_read(v, args, sizeof v)) return;
+    if (v[0] == GET_BRIDGES) writes_range(w, v[1], v[2] < 4096 ? v[2] * 4 : 0);
+}
+
+/* struct ifreq with a pointer to a request, whose size follows from its number. Most are small; those that end in a list of
+ * their own length, and those that are not known, cannot be told. */
+static void ethtool(gaddr ifreq, struct writes *w) {
+    static const struct request sizes[] = {
+        {0x01 /* GSET */, 44},        {0x02 /* SSET */, NOTHING},       {0x03 /* GDRVINFO */, 196},
+        {0x05 /* GWOL */, 20},        {0x06 /* SWOL */, NOTHING},       {0x07 /* GMSGLVL */, 8},
+        {0x08 /* SMSGLVL */, NOTHING}, {0x0a /* GLINK */, 8},           {0x0e /* GCOALESCE */, 92},
+        {0x0f /* SCOALESCE */, NOTHING}, {0x10 /* GRINGPARAM */, 36},   {0x11 /* SRINGPARAM */, NOTHING},
+        {0x12 /* GPAUSEPARAM */, 16}, {0x13 /* SPAUSEPARAM */, NOTHING}, {0x14 /* GRXCSUM */, 8},
+        {0x15 /* SRXCSUM */, NOTHING}, {0x16 /* GTXCSUM */, 8},         {0x17 /* STXCSUM */, NOTHING},
+        {0x18 /* GSG */, 8},          {0x19 /* SSG */, NOTHING},        {0x1e /* GTSO */, 8},
+        {0x1f /* STSO */, NOTHING},   {0x21 /* GUFO */, 8},             {0x22 /* SUFO */, NOTHING},
+        {0x23 /* GGSO */, 8},         {0x24 /* SGSO */, NOTHING},       {0x25 /* GFLAGS */, 8},
+        {0x26 /* SFLAGS */, NOTHING}, {0x2b /* GGRO */, 8},             {0x2c /* SGRO */, NOTHING},
+        {0x3c /* GCHANNELS */, 36},   {0x3d /* SCHANNELS */, NOTHING},  {0x41 /* GET_TS_INFO */, 44},
+    };
+    uint64_t at;
+    uint32_t request;
+    if (!guest_read(&at, ifreq + 16, 8) || !guest_read(&request, at, 4)) return;
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+        if (sizes[i].nr == request) {
+            writes_range(w, at, sizes[i].writes);
+            return;
+        }
+    w->anywhere(w);
+}
+
 void writes_ioctl(const uint64_t a[6], struct writes *w) {
     uint32_t nr = (uint32_t)a[1];
     switch (nr) {
+    case SIOCGIFBR:
+    case SIOCSIFBR: bridge(a[2], w); return;
+    case 0x8946 /* SIOCETHTOOL */: ethtool(a[2], w); return;
     case SIOCGIFCONF: interface_list(a[2], w); return;
     case 0xc020660b /* FS_IOC_FIEMAP */: counted_list(a[2], 32, 24, 4, 56, w); return;
     case FIDEDUPERANGE: counted_list(a[2], 24, 16, 2, 32, w); return;

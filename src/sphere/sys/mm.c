@@ -1,4 +1,5 @@
 /* Calls that change the address space. */
+#include <asm/stat.h>
 #include <linux/mman.h>
 
 #include "ckpt/rt/track.h"
@@ -7,11 +8,22 @@
 #include "sphere/aspace.h"
 #include "sphere/code_files.h"
 #include "sphere/code_watch.h"
+#include "sphere/mode.h"
 #include "sphere/sys/special.h"
+
+#define FILE_TYPE 0170000
+#define SOCKET 0140000
+
+/* Rings of performance events and of packets, which the kernel writes whenever it likes. */
+static bool is_kernels(int fd) {
+    struct stat st;
+    return SYS(fstat, fd, &st) == 0 && ((st.st_mode & FILE_TYPE) == 0 || (st.st_mode & FILE_TYPE) == SOCKET);
+}
 
 long sys_mmap(struct tblock *t, uint64_t a[6]) {
     if (a[5] & ~PAGE_MASK) return -EINVAL;
     if (!(a[3] & MAP_ANONYMOUS) && fd_is_own(a[4])) return -EBADF;
+    if (!(a[3] & MAP_ANONYMOUS) && the_mode->own_memory_only && is_kernels((int)a[4])) return -ENODEV;
     if (mdwe_refuses((int)a[2], true)) return -EACCES;
     code_files_mapped((int)a[4], (int)a[2], (int)a[3]);
     return aspace_mmap(a[0], a[1], (int)a[2], (int)a[3], (int)a[4], a[5]);
@@ -87,6 +99,11 @@ long sys_madvise(struct tblock *t, uint64_t a[6]) {
 /* The ranges are of the process that a[0] names: this one, maybe. */
 long sys_process_madvise(struct tblock *t, uint64_t a[6]) {
     return changing(0, UINT64_MAX / 2, __NR_process_madvise, a);
+}
+
+long sys_process_vm_writev(struct tblock *t, uint64_t a[6]) {
+    if (the_mode->own_memory_only && (int)a[0] != t->thread->tgid) return -EPERM;
+    return gate_syscall(__NR_process_vm_writev, a);
 }
 
 long sys_remap_file_pages(struct tblock *t, uint64_t a[6]) {

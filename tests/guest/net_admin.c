@@ -1,0 +1,75 @@
+/* Requests to network devices, in a network namespace of their own: bridges, tunnels, what drivers tell. */
+#include "guest.h"
+
+#include <linux/ethtool.h>
+#include <linux/if.h>
+#include <linux/if_bridge.h>
+#include <linux/if_tun.h>
+#include <linux/sockios.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+static int sock;
+
+static struct ifreq named(const char *name) {
+    struct ifreq r = {{{0}}, {{0}}};
+    strcpy(r.ifr_name, name);
+    return r;
+}
+
+static void bridges(void) {
+    char name[IFNAMSIZ] = "tested0";
+    unsigned long args[4] = {BRCTL_GET_VERSION, 0, 0, 0};
+    if (ioctl(sock, SIOCBRADDBR, name) != 0) {
+        printf("no bridges here\n");
+        return;
+    }
+    printf("version %d\n", ioctl(sock, SIOCGIFBR, args));
+    int list[16];
+    memset(list, 0xff, sizeof list);
+    struct ifreq r = named(name);
+    CHECK(ioctl(sock, SIOCGIFINDEX, &r) == 0);
+    args[0] = BRCTL_GET_BRIDGES, args[1] = (unsigned long)list, args[2] = 16;
+    CHECK(ioctl(sock, SIOCGIFBR, args) == 1);
+    CHECK(list[0] == r.ifr_ifindex && list[1] == -1);
+    CHECK(ioctl(sock, SIOCBRDELBR, name) == 0);
+}
+
+static void drivers(void) {
+    struct ethtool_value link = {.cmd = ETHTOOL_GLINK, .data = 77};
+    struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
+    struct ifreq r = named("lo");
+    r.ifr_data = (void *)&link;
+    CHECK(ioctl(sock, SIOCETHTOOL, &r) == 0);
+    printf("lo has a link: %u\n", link.data);
+    r.ifr_data = (void *)&info;
+    int ret = ioctl(sock, SIOCETHTOOL, &r);
+    printf("driver of lo: %s\n", ret == 0 ? info.driver : strerror(errno));
+}
+
+static void tunnels(void) {
+    int fd = open("/dev/net/tun", O_RDWR), size = 0;
+    if (fd < 0) {
+        printf("no tunnels here\n");
+        return;
+    }
+    struct ifreq r = named("tested%d");
+    r.ifr_flags = IFF_TUN | IFF_NO_PI;
+    CHECK(ioctl(fd, TUNSETIFF, &r) == 0);
+    printf("tunnel %s\n", r.ifr_name);
+    CHECK(ioctl(fd, TUNGETSNDBUF, &size) == 0 && size > 0);
+    size = 65536;
+    CHECK(ioctl(fd, TUNSETSNDBUF, &size) == 0);
+    CHECK(ioctl(fd, TUNGETSNDBUF, &size) == 0 && size == 65536);
+    close(fd);
+}
+
+int main(void) {
+    if (unshare(CLONE_NEWNET) != 0) return 77;
+    sock = socket(AF_INET, SOCK_DGRAM, 0);
+    bridges();
+    drivers();
+    tunnels();
+    return finish();
+}
