@@ -2,6 +2,7 @@
  * They are O_PATH descriptors (the runtime's own file, the trace table; recordings have others), which the kernel itself refuses
  * with EBADF for everything that needs an open file (read, mmap, ioctl, poll, epoll ...). What works on O_PATH descriptors, and only that, is refused here. */
 #include <linux/fcntl.h>
+#include <linux/poll.h>
 
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
@@ -29,6 +30,33 @@ bool fd_selects_own(const uint64_t a[6]) {
         }
     return false;
 }
+
+#define POLLS_MOST 65536
+
+/* Numbers of ours among n that are polled: they are not open. With `answer`, says so in them; how many had another answer. */
+static long polled_own(gaddr fds, uint64_t n, bool answer) {
+    struct pollfd p;
+    long changed = 0;
+    for (uint64_t i = 0; i < n && i < POLLS_MOST; i++) {
+        gaddr at = fds + i * sizeof p;
+        if (!guest_read(&p, at, sizeof p)) break;
+        if (p.fd < 0 || !fd_is_own((uint64_t)p.fd)) continue;
+        changed += !answer || p.revents == 0;
+        p.revents = POLLNVAL;
+        if (answer) guest_write(at, &p, sizeof p);
+    }
+    return changed;
+}
+
+bool fd_polls_own(const uint64_t a[6]) { return (int)a[1] > 0 && polled_own(a[0], (uint32_t)a[1], false) > 0; }
+
+/* There is an answer at once. */
+long fd_poll_own(const uint64_t a[6]) {
+    long ret = SYS(poll, a[0], a[1], 0);
+    return ret < 0 ? ret : ret + polled_own(a[0], (uint32_t)a[1], true);
+}
+
+long sys_poll(struct tblock *t, uint64_t a[6]) { return fd_polls_own(a) ? fd_poll_own(a) : gate_syscall(__NR_poll, a); }
 
 long sys_select(struct tblock *t, uint64_t a[6]) { return fd_selects_own(a) ? -EBADF : gate_syscall(__NR_select, a); }
 

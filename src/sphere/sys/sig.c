@@ -3,7 +3,9 @@
 #include "sphere/sys/special.h"
 
 long sys_rt_sigsuspend(struct tblock *t, uint64_t a[6]) { return signals_with_mask(t, a, 0); }
-long sys_ppoll(struct tblock *t, uint64_t a[6]) { return signals_with_mask(t, a, 3); }
+long sys_ppoll(struct tblock *t, uint64_t a[6]) {
+    return fd_polls_own(a) ? fd_poll_own(a) : signals_with_mask(t, a, 3);
+}
 long sys_epoll_pwait(struct tblock *t, uint64_t a[6]) { return signals_with_mask(t, a, 4); }
 
 /* The mask comes as a pointer to {pointer, length}. */

@@ -25,7 +25,7 @@ gate_fn sys_ptrace, sys_wait4, sys_waitid, sys_kill, sys_tkill, sys_tgkill;
 gate_fn sys_prctl, sys_seccomp, sys_arch_prctl;
 /* fd.c: calls that could reach our own descriptor. sys_fdN: argument N names one and nothing else is special. */
 gate_fn sys_close, sys_close_range, sys_dup2, sys_fd0, sys_fd1, sys_fd02, sys_fd3, sys_getdents, sys_sendmsg,
-    sys_sendmmsg, sys_select;
+    sys_sendmmsg, sys_select, sys_poll;
 /* path.c: calls with a path that may lead to what /proc says about the program */
 gate_fn sys_open, sys_openat, sys_openat2, sys_stat, sys_lstat, sys_access, sys_readlink, sys_readlinkat, sys_fstatat,
     sys_faccessat;
@@ -38,6 +38,8 @@ gate_fn sys_creat, sys_write, sys_writev, sys_pwrite64, sys_pwritev, sys_pwritev
 static inline int fd_own(void) { return thread_self()->process->rt_fd; }
 /* Duplicates our n descriptors to consecutive free numbers from `least` on; the first of them, or -errno. */
 long fd_move_own(int first, uint32_t n, int least);
+bool fd_polls_own(const uint64_t a[6]);
+long fd_poll_own(const uint64_t a[6]);
 bool fd_selects_own(const uint64_t a[6]); /* the sets of select and pselect6 */
 static inline bool fd_is_own(uint64_t fd) { return (uint32_t)((int)fd - fd_own()) < the_runtime.own_fds; }
 
