@@ -21,7 +21,8 @@ const char *syscall_name(unsigned number) {
 }
 
 static const char *insn_name(unsigned code) {
-    static const char *const names[] = {"", "rdtsc", "rdtscp", "cpuid", "rdrand", "rdseed", "rdpid", "xgetbv", "lsl"};
+    static const char *const names[] = {"",       "rdtsc", "rdtscp", "cpuid", "rdrand",
+                                        "rdseed", "rdpid", "xgetbv", "lsl",   "shared"};
     return code < sizeof names / sizeof *names ? names[code] : "";
 }
 
@@ -156,7 +157,8 @@ void event_print(FILE *to, const struct event *e) {
     }
     case EV_MAPPED: {
         const struct ev_mapped *m = EVENT_PAYLOAD(e, ev_mapped);
-        fprintf(to, "size %lu%s", m->size, m->flags & MAPPED_UNSURE ? " unsure" : "");
+        fprintf(to, "size %lu%s%s%s", m->size, m->flags & MAPPED_UNSURE ? " unsure" : "",
+                m->flags & MAPPED_TRACKED ? " tracked" : "", m->flags & MAPPED_OWNED ? " owned" : "");
         print_object(to, m->object);
         break;
     }

@@ -675,6 +675,11 @@ void cache_invalidate_at(gaddr pc) {
     if (kept) kept->tainted = tainted; /* it is the file's code still; who sets breakpoints saves nothing */
 }
 
+void cache_taint(gaddr pc) {
+    struct region *kept = cache_kept_region(pc);
+    if (kept) kept->tainted = true;
+}
+
 void cache_safepoint(struct tblock *t) {
     uint64_t now = __atomic_load_n(&epoch, __ATOMIC_ACQUIRE);
     if (t->epoch == EPOCH_IDLE)

@@ -156,6 +156,8 @@ void cache_invalidate(struct block *b);
 size_t cache_invalidate_range(gaddr lo, gaddr hi);
 /* Every block that holds the instruction at pc, whose bytes have not changed. */
 void cache_invalidate_at(gaddr pc);
+/* The kept translations of the code at pc are not to be saved. */
+void cache_taint(gaddr pc);
 
 void cache_table_set(uint64_t table, gaddr pc, const void *host);
 

@@ -96,9 +96,10 @@ void engine_on_enter(struct tblock *t) {
             cache_hurry();
         }
         if (b) {
-            t->host_pc = (uint64_t)b->host;
+            t->host_pc = (uint64_t)b->host + (t->skip_break ? b->break_len : 0);
+            t->skip_break = false;
             if (unlikely(t->trap_flag | t->debug_step)) {
-                t->step_host_pc = t->host_pc + (t->debug_step ? b->break_len : 0);
+                t->step_host_pc = (uint64_t)b->host + (t->debug_step ? b->break_len : 0);
                 t->host_pc = (uint64_t)rt_step;
             }
             return;

@@ -18,7 +18,7 @@ enum special { /* instructions that leave the cache to be done by hand */
                SPECIAL_POPF,
                SPECIAL_RECORDED,  /* policy.intercept: its result is recorded */
                SPECIAL_FPU_STORE, /* done already; what it stored names an address of the cache */
-               SPECIAL_BREAK,     /* a breakpoint of the debugger is in front of the instruction */
+               SPECIAL_BREAK,     /* engine_host.has_break: somebody wants to see the thread before the instruction */
                SPECIAL_STALE,     /* the bytes of a checked block have changed: the engine itself sees to it */
 };
 

@@ -106,6 +106,9 @@ struct ev_map {
 #define MAPPED_UNSURE 1        /* the file may have changed without a trace in its identity */
 #define MAPPED_TRACKED 2       /* its pages are acquired and released */
 #define MAPPED_FIRST 4         /* nobody in the sphere had mapped it so before: `object` is what it contained */
+#define MAPPED_OWNED 8         /* all its pages, up to its end, are this process's from now on */
+#define MAPPED_ANONYMOUS 16    /* no file: shared anonymous memory, by way of /dev/zero */
+#define MAPPED_BIRTH(flags) ((uint32_t)((flags) >> 32)) /* tells apart files that had the same inode */
 #define MAP_UNSURE 0x80000000u /* the same in ev_map.prot */
 
 struct ev_mapped {
@@ -119,7 +122,7 @@ struct ev_change {
     uint64_t offset;   /* where the bytes go */
     uint64_t size;     /* of the file afterwards */
     uint32_t len;      /* bytes that follow; padded to a multiple of 8 */
-    uint32_t reserved;
+    uint32_t birth;    /* of a file whose pages are acquired and released, as in ev_mapped.flags; 0: of another */
 };
 
 struct ev_memory {
@@ -160,12 +163,14 @@ enum recorded_kind {
     RECORDED_RDSEED,
     RECORDED_RDPID,
     RECORDED_XGETBV,
-    RECORDED_LSL
+    RECORDED_LSL,
+    RECORDED_SHARED, /* any that touches a value in memory which processes share */
 };
 
 struct ev_insn {
-    uint64_t rax, rbx, rcx, rdx; /* after the instruction; the one destination of rdrand, rdseed, rdpid, lsl is in rax */
-    uint64_t flags;              /* CF after rdrand, rdseed; ZF after lsl */
+    /* after the instruction; the one destination of rdrand, rdseed, rdpid, lsl is in rax. RECORDED_SHARED: rax is what memory held */
+    uint64_t rax, rbx, rcx, rdx;
+    uint64_t flags; /* CF after rdrand, rdseed; ZF after lsl */
 };
 
 struct ev_hash {
@@ -184,7 +189,7 @@ struct ev_page {
     uint64_t object; /* shared object of the sphere */
     uint64_t page;   /* number of the page in it */
     uint64_t version;
-    uint32_t writable; /* 1 */
+    uint32_t writable; /* 1; ACQUIRE: 2, the page was nobody's, its contents follow (MEMORY) */
     uint32_t from;     /* ACQUIRE: 1 + the stream that ended while it had the page; 0: it was released, or nobody's */
 };
 

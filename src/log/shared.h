@@ -18,6 +18,8 @@
 /* An owner: stream + 1, ring, and whether it has yet to take what it was given; 0: nobody. */
 #define OWNER(stream, ring) (((stream) + 1) << 16 | (uint64_t)(ring) << 4)
 #define OWNER_GIVEN 1ull
+#define OWNER_NOBODY 2ull /* given up, by a process that was stopped */
+#define OWNER_VALUES 4ull /* nobody's: each access is logged (shared_values.h) */
 #define OWNER_STREAM(owner) (((owner) >> 16) - 1)
 #define OWNER_RING(owner) ((uint32_t)((owner) >> 4 & 0xfff))
 
@@ -26,7 +28,9 @@ struct shared_page {
     uint64_t since_ns; /* monotonic clock, when it was taken */
     uint32_t version;  /* futex */
     uint32_t waiters;
-    uint64_t reserved;
+    uint16_t lock;         /* OWNER_VALUES: ring + 1 of who has it */
+    int16_t heat;          /* how often it has changed hands lately */
+    uint16_t last, streak; /* OWNER_VALUES: ring + 1 of who was here last, and how often in a row */
 };
 
 enum chunk_state { CHUNK_FREE, CHUNK_BUSY, CHUNK_USED };
@@ -57,16 +61,19 @@ struct shared_sharer { /* recording: an address space that takes part, by its ri
     uint32_t bell;   /* futex: counted up with each request */
     uint32_t ended;  /* its stream has its last event: what it owns may be taken */
     uint32_t sleeps; /* the pager waits for the bell */
-    uint32_t reserved;
+    uint32_t stopping; /* futex: shared_stop.c */
     uint64_t request[SHARED_REQUESTS];
     uint64_t session_ns; /* monotonic clock, since when it has not had a run with all the pages that it needs */
-    uint64_t reserved2[3];
+    uint32_t stopped; /* it has no page, and may not come to take one */
+    uint32_t reserved;
+    uint64_t reserved2[2];
 };
 _Static_assert(sizeof(struct shared_sharer) == 512, "a power of two");
 
 struct shared_tables {
     uint64_t progress; /* replay: counted up with each page that changes hands and each stream that ends */
-    uint8_t reserved[4096 - 8];
+    uint64_t n_objects; /* used in `objects` */
+    uint8_t reserved[4096 - 16];
     struct shared_sharer sharers[CHANNEL_RINGS];
     struct shared_object objects[SHARED_OBJECTS];
     struct shared_chunk chunks[SHARED_CHUNKS];

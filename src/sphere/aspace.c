@@ -1,6 +1,5 @@
 #include "sphere/aspace.h"
 
-#include <asm/stat.h>
 #include <linux/mman.h>
 
 #include "ckpt/rt/track.h"
@@ -165,17 +164,6 @@ static uint64_t mix(uint64_t h, uint64_t v) {
     return h ^ h >> 29;
 }
 
-static bool identify(int fd, struct file_id *id) {
-    struct stat st;
-    if (fd < 0 || SYS(fstat, fd, &st) != 0) return false;
-    id->dev = st.st_dev;
-    id->ino = st.st_ino;
-    id->size = (uint64_t)st.st_size;
-    id->mtime_ns = st.st_mtime * 1000000000ull + st.st_mtime_nsec;
-    id->ctime_ns = st.st_ctime * 1000000000ull + st.st_ctime_nsec;
-    return (st.st_mode & 0170000) == 0100000;
-}
-
 /* Changed so recently that another change may leave the same times behind: they come from a clock that ticks at 100 Hz. */
 static bool is_young(const struct file_id *id) {
     int64_t now[2];
@@ -214,7 +202,7 @@ static gaddr pick(size_t len, int flags, const struct file_id *file) {
 
 gaddr aspace_place(size_t len, size_t align, int fd) {
     struct file_id id = {0};
-    bool file = identify(fd, &id);
+    bool file = file_identify(fd, &id);
     lock_take(&cache_lock);
     gaddr at = pick(len + (align > FILE_SLOT_ALIGN ? align : 0), 0, file ? &id : NULL);
     lock_drop(&cache_lock);
@@ -260,8 +248,25 @@ static bool is_shared(uint32_t flags) { return (flags & MAP_TYPE) != MAP_PRIVATE
 
 /* A new mapping of shared memory gets its number. */
 static void number_shared(struct mapping *m) {
-    if (!m->object) m->object = m->flags & MAP_ANONYMOUS ? shared_anonymous() : shared_file(m->file.dev, m->file.ino);
+    if (!m->object) m->object = m->flags & MAP_ANONYMOUS ? shared_anonymous() : shared_file(&m->file);
     if (m->flags & MAP_ANONYMOUS) m->offset = 0;
+}
+
+/* A mapping that is tracked is new: so are all others of the same memory from now on. */
+static void track_all(const struct mapping *m) {
+    uint64_t object = m->object;
+    for (size_t i = 0; i < as->n; i++) {
+        if (as->list[i].object != object || as->list[i].tracked) continue;
+        as->list[i].tracked = true;
+        shared_reprotect(as->list[i].start, as->list[i].end);
+    }
+}
+
+static void add_shared(const struct mapping *m) {
+    list_add(m);
+    if (!m->tracked) return;
+    shared_reprotect(m->start, m->end);
+    track_all(m);
 }
 
 const struct mapping *aspace_next(gaddr addr) {
@@ -285,8 +290,13 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
     if (len > LAYOUT_GUEST_END) return -ENOMEM;
     len = PAGE_UP(len);
     struct file_id id = {0};
+    if (the_mode->tracks && is_shared((uint32_t)flags) && !(flags & MAP_ANONYMOUS) && file_is_zero(fd)) {
+        flags |= MAP_ANONYMOUS;
+        fd = -1;
+        offset = 0;
+    }
     bool anonymous = flags & MAP_ANONYMOUS;
-    bool file = !anonymous && identify(fd, &id);
+    bool file = !anonymous && file_identify(fd, &id);
     if (file && the_mode->keep_file) the_mode->keep_file(fd, &id);
     lock_take(&cache_lock);
     bool fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
@@ -319,8 +329,7 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
         m.was_writable = (prot & PROT_WRITE) || (file && (prot & PROT_EXEC) && is_young(&id));
         if (numbered) number_shared(&m);
         m.tracked = numbered && file && the_mode->tracks(fd, &m);
-        list_add(&m);
-        if (m.tracked) shared_reprotect(m.start, m.end);
+        add_shared(&m);
     }
     track_changed(at, at + len);
     lock_drop(&cache_lock);
@@ -340,8 +349,7 @@ long aspace_restore(const struct mapping *m, int fd, uint64_t base) {
     if (!sys_failed(got)) {
         struct mapping copy = *m;
         if (is_shared(m->flags)) number_shared(&copy);
-        list_add(&copy);
-        if (copy.tracked) shared_reprotect(copy.start, copy.end);
+        add_shared(&copy);
         track_changed(copy.start, copy.end);
     }
     lock_drop(&cache_lock);
@@ -480,11 +488,11 @@ long aspace_shmat(int id, gaddr addr, int flags) {
         struct mapping m = {.start = addr, .end = addr + len, .flags = MAP_SHARED};
         m.prot = PROT_READ | (flags & 010000 ? 0 : PROT_WRITE) | (flags & 0100000 ? PROT_EXEC : 0);
         m.file.ino = (uint64_t)id + 1;
+        m.file.mtime_ns = ds.w[7]; /* when it was last attached; 0: never, so it is all zero */
         fmt_into(m.name, sizeof m.name, "/SYSV");
         if (the_mode->tracks) number_shared(&m);
         m.tracked = the_mode->tracks && the_mode->tracks(-1, &m);
-        list_add(&m);
-        if (m.tracked) shared_reprotect(m.start, m.end);
+        add_shared(&m);
     }
     lock_drop(&cache_lock);
     return got;

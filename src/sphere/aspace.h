@@ -6,10 +6,7 @@
 #define REPRISE_ASPACE_H
 
 #include "inproc/types.h"
-
-struct file_id { /* identity of a mapped file; all zero = anonymous */
-    uint64_t dev, ino, size, mtime_ns, ctime_ns;
-};
+#include "sphere/file_id.h"
 
 struct mapping {
     gaddr start, end;

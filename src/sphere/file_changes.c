@@ -12,13 +12,21 @@
 #include "sphere/event_log.h"
 #include "sphere/gate.h"
 #include "sphere/objects.h"
+#include "sphere/shared.h"
+#include "sphere/sys/special.h"
 
 #define FILES_MAX 256
 #define PIECE 32768u
+#define HOLD_MOST (1ull << 30) /* bytes of a shared file that one call may change, in order with other processes */
 
 struct known {
     uint64_t dev, ino;
-    struct object_name name; /* replay */
+    /* replay: */
+    struct object_name name; /* what it contained at first */
+    uint64_t object;         /* shared.h */
+    uint64_t size;
+    int copy;         /* descriptor of this process's copy; 0: none */
+    bool in_channel;  /* its contents are there */
 };
 
 struct known_set {
@@ -57,11 +65,14 @@ static bool is_regular(long fd, struct stat *st) {
     return SYS(fstat, fd, st) == 0 && (st->st_mode & 0170000) == 0100000;
 }
 
-void file_changes_opened(long fd, uint64_t flags) {
+static void log_cut(struct thread *t, int fd);
+
+void file_changes_opened(struct thread *t, long fd, uint64_t flags) {
     struct stat st;
     if (fd < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) || !is_regular(fd, &st)) return;
     add(&opened, st.st_dev, st.st_ino);
     if (is_mapped(st.st_dev, st.st_ino)) add(&changing, st.st_dev, st.st_ino);
+    if (flags & O_TRUNC) log_cut(t, (int)fd);
 }
 
 void file_changes_mapped(int fd, const struct file_id *id) {
@@ -74,6 +85,7 @@ struct change {
     struct thread *t;
     const struct stat *st;
     uint64_t at;
+    uint32_t birth; /* ev_change */
 };
 
 static bool has_changed;
@@ -86,7 +98,7 @@ static void log_piece(struct change *c, gaddr from, uint32_t len) {
     struct ev_change *v = (struct ev_change *)(e + 1);
     memset((uint8_t *)e + e->size - 8, 0, 8);
     *v = (struct ev_change){
-        .dev = c->st->st_dev, .ino = c->st->st_ino, .offset = c->at, .size = (uint64_t)c->st->st_size, .len = len};
+        .dev = c->st->st_dev, .ino = c->st->st_ino, .offset = c->at, .size = (uint64_t)c->st->st_size, .len = len, .birth = c->birth};
     if (len && !guest_read(v + 1, from, len)) v->len = 0;
     c->at += len;
 }
@@ -141,12 +153,82 @@ static int changed_file(uint64_t nr) {
     }
 }
 
+/* Whether processes share the file; then *id is filled in. */
+static bool is_shared_file(int fd, struct file_id *id) {
+    return shared_has_files() && file_identify(fd, id) && shared_object_is_known(shared_file(id));
+}
+
+static uint64_t vector_bytes(gaddr v, uint64_t count) {
+    uint64_t piece[2], n = 0;
+    for (uint64_t i = 0; i < MIN(count, 1024ull) && guest_read(piece, v + 16 * i, 16); i++) n += piece[1];
+    return n;
+}
+
+/* Where the call will write: at most *len bytes from *at on. */
+static void changed_range(uint64_t nr, const uint64_t a[6], int fd, uint64_t size, uint64_t *at, uint64_t *len) {
+    uint64_t out;
+    bool appends = SYS(fcntl, fd, F_GETFL) & O_APPEND;
+    *at = appends ? size : (uint64_t)SYS(lseek, fd, 0, 1 /* SEEK_CUR */);
+    switch (nr) {
+    case __NR_ftruncate:
+        *at = a[1];
+        *len = size > a[1] ? size - a[1] : 0;
+        return;
+    case __NR_fallocate:
+        *at = a[2];
+        *len = a[1] & ~1ull ? MIN(a[3], size > a[2] ? size - a[2] : 0) : 0;
+        return;
+    case __NR_pwrite64: *at = appends ? size : a[3]; /* fall through */
+    case __NR_write: *len = a[2]; return;
+    case __NR_pwritev:
+    case __NR_pwritev2:
+        if (!appends && (int64_t)a[3] != -1) *at = a[3]; /* fall through */
+    case __NR_writev: *len = vector_bytes(a[1], a[2]); return;
+    default: /* sendfile, splice, copy_file_range */
+        *len = nr == __NR_sendfile ? a[3] : a[4];
+        if (nr != __NR_sendfile && a[3] && guest_read(&out, a[3], 8)) *at = out;
+    }
+}
+
+bool file_changes_hold(struct thread *t, uint64_t nr, const uint64_t a[6]) {
+    int arg = changed_file(nr);
+    struct file_id id;
+    if (arg < 0 || !is_shared_file((int)a[arg], &id)) return false;
+    uint64_t at, len;
+    changed_range(nr, a, (int)a[arg], id.size, &at, &len);
+    shared_hold_file(t, shared_file(&id), at, MIN(len, HOLD_MOST));
+    return true;
+}
+
+/* A file has been cut off by its name. */
+static void log_cut(struct thread *t, int fd) {
+    struct stat st;
+    struct file_id id;
+    if (!is_regular(fd, &st)) return;
+    bool is_shared = is_shared_file(fd, &id);
+    if (!is_shared && !find(&changing, st.st_dev, st.st_ino)) return;
+    struct change c = {.t = t, .st = &st, .birth = is_shared ? id.birth : 0};
+    log_piece(&c, 0, 0);
+}
+
+void file_changes_truncated(struct thread *t, gaddr path) {
+    char name[4096];
+    if (likely(!changing.n && !shared_has_files()) || guest_read_string(name, path, sizeof name) < 0) return;
+    long fd = SYS(openat, AT_FDCWD, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) return;
+    log_cut(t, (int)fd);
+    SYS(close, fd);
+}
+
 void file_changes_log(struct thread *t, uint64_t nr, const uint64_t a[6], long ret) {
-    if (likely(!changing.n) || ret < 0) return;
+    if (likely(!changing.n && !shared_has_files()) || ret < 0) return;
     int arg = changed_file(nr);
     struct stat st;
-    if (arg < 0 || !is_regular((int)a[arg], &st) || !find(&changing, st.st_dev, st.st_ino)) return;
-    struct change c = {.t = t, .st = &st};
+    struct file_id id;
+    if (arg < 0 || !is_regular((int)a[arg], &st)) return;
+    bool is_shared = is_shared_file((int)a[arg], &id);
+    if (!is_shared && !find(&changing, st.st_dev, st.st_ino)) return;
+    struct change c = {.t = t, .st = &st, .birth = is_shared ? id.birth : 0};
     uint64_t n = (uint64_t)ret;
     int fd = (int)a[arg];
     switch (nr) {
@@ -166,7 +248,7 @@ void file_changes_log(struct thread *t, uint64_t nr, const uint64_t a[6], long r
         log_vector(&c, a[1], a[2], n);
         break;
     case __NR_pwrite64:
-        c.at = a[3];
+        c.at = SYS(fcntl, fd, F_GETFL) & O_APPEND ? (uint64_t)st.st_size - n : a[3];
         log_bytes(&c, a[1], n);
         break;
     case __NR_pwritev:
@@ -185,16 +267,12 @@ void file_changes_log(struct thread *t, uint64_t nr, const uint64_t a[6], long r
 
 /* ---- replay ---- */
 
-void file_changes_note(uint64_t dev, uint64_t ino, const struct object_name *name) {
-    add(&mapped, dev, ino)->name = *name;
-}
-
 /* Bits of a word of /proc/self/pagemap: private memory that the program has written. */
 #define PAGE_THERE (3ull << 62)
 #define PAGE_OF_FILE (1ull << 61)
 
-/* Maps the copy in the place of the recording's file; pages that the program has written stay as they are. */
-static void move_to_copy(const struct mapping *m, int fd) {
+/* Maps the contents at `base` of fd; pages of a private mapping that the program has written stay as they are. */
+static void move_private(const struct mapping *m, int fd, uint64_t base) {
     long pagemap = SYS(openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     size_t pages = (m->end - m->start) / PAGE_SIZE, n = 0;
     uint8_t *saved = arena_pages(m->end - m->start);
@@ -206,31 +284,94 @@ static void move_to_copy(const struct mapping *m, int fd) {
         if (guest_read(saved + n * PAGE_SIZE, m->start + i * PAGE_SIZE, PAGE_SIZE)) which[n++] = (uint32_t)i;
     }
     if (pagemap >= 0) SYS(close, pagemap);
-    SYS(mmap, m->start, m->end - m->start, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, m->offset);
+    SYS(mmap, m->start, m->end - m->start, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, base + m->offset);
     for (size_t i = 0; i < n; i++) memcpy((void *)(m->start + which[i] * PAGE_SIZE), saved + i * PAGE_SIZE, PAGE_SIZE);
     SYS(mprotect, m->start, m->end - m->start, aspace_host_prot((int)m->prot));
     arena_free_pages(saved, m->end - m->start);
     arena_free_pages(which, pages * sizeof *which);
 }
 
-/* This process's own copy of the file, made when it first changes. */
-static int copy_of(const struct ev_change *c) {
-    struct known *k = find(&mapped, c->dev, c->ino);
-    if (!k) return -1;
-    struct ev_mapped v = {.object = k->name, .dev = c->dev, .ino = c->ino};
-    bool is_new = false;
-    int fd = objects_copy(&v, &is_new);
+static void move_mappings(const struct known *k, int fd, uint64_t base) {
     struct mapping m;
-    for (size_t i = 0; is_new && aspace_nth(i, &m); i++)
-        if (!m.runtime && m.file.ino == c->ino && m.file.dev == c->dev && (m.flags & MAP_TYPE) == MAP_PRIVATE)
-            move_to_copy(&m, fd);
-    return fd;
+    for (size_t i = 0; aspace_nth(i, &m); i++) {
+        if (m.runtime || m.tracked || m.file.ino != k->ino || m.file.dev != k->dev) continue;
+        if ((m.flags & MAP_TYPE) == MAP_PRIVATE)
+            move_private(&m, fd, base);
+        else
+            SYS(mmap, m.start, m.end - m.start, aspace_host_prot((int)m.prot), MAP_SHARED | MAP_FIXED, fd, base + m.offset);
+    }
+}
+
+static struct file_id id_of(uint64_t dev, uint64_t ino, uint32_t birth) {
+    return (struct file_id){.dev = dev, .ino = ino, .birth = birth};
+}
+
+static struct known *note(const struct ev_mapped *v) {
+    struct file_id id = id_of(v->dev, v->ino, MAPPED_BIRTH(v->flags));
+    struct known *k = add(&mapped, v->dev, v->ino);
+    if (k->object != shared_file(&id)) { /* another one that has the same inode */
+        if (k->copy) SYS(close, k->copy);
+        k->copy = 0;
+        k->in_channel = false;
+        k->object = shared_file(&id);
+    }
+    k->name = v->object;
+    k->size = v->size;
+    return k;
+}
+
+void file_changes_note(const struct ev_mapped *v) { note(v); }
+
+/* The contents are in the channel from now on, for this process. */
+static uint64_t enter_channel(struct known *k, const struct ev_mapped *first) {
+    uint64_t base = objects_tracked(k->object, first);
+    if (!k->in_channel) {
+        move_mappings(k, fd_own() + 1, base);
+        if (k->copy) SYS(close, k->copy);
+        k->copy = 0;
+    }
+    k->in_channel = true;
+    return base;
+}
+
+static int copy_of(struct known *k) {
+    if (!k->copy) {
+        struct ev_mapped v = {.object = k->name, .size = k->size};
+        k->copy = objects_copy(&v);
+        move_mappings(k, k->copy, 0);
+    }
+    return k->copy;
+}
+
+struct file_source file_changes_source(const struct ev_mapped *v) {
+    struct known *k = note(v);
+    if ((v->flags & MAPPED_TRACKED) || k->in_channel)
+        return (struct file_source){fd_own() + 1, enter_channel(k, v->flags & MAPPED_FIRST ? v : NULL)};
+    if (k->copy) return (struct file_source){k->copy, 0};
+    bool is_kept = v->object.lo || v->object.hi;
+    return (struct file_source){is_kept ? objects_open_kept(&v->object) : -1, 0};
+}
+
+/* In memory that all processes of the replay see. */
+static void change_tracked(const struct ev_change *c) {
+    struct file_id id = id_of(c->dev, c->ino, c->birth);
+    uint64_t base = objects_tracked(shared_file(&id), NULL);
+    int fd = fd_own() + 1;
+    enum { KEEP_SIZE = 1, PUNCH_HOLE = 2 };
+    if (!c->len && c->size < SHARED_ROOM)
+        SYS(fallocate, fd, KEEP_SIZE | PUNCH_HOLE, base + c->size, SHARED_ROOM - c->size);
+    if (c->len && c->offset < SHARED_ROOM && c->len <= SHARED_ROOM - c->offset)
+        SYS(pwrite64, fd, c + 1, c->len, base + c->offset);
 }
 
 void file_changes_apply(const struct ev_change *c) {
     code_files_changed(c->dev, c->ino);
-    int fd = copy_of(c);
-    if (fd < 0) return;
-    SYS(ftruncate, fd, c->size);
-    if (c->len) SYS(pwrite64, fd, c + 1, c->len, c->offset);
+    struct known *k = find(&mapped, c->dev, c->ino);
+    if (c->birth) {
+        change_tracked(c);
+    } else if (k && !k->in_channel) {
+        int fd = copy_of(k);
+        SYS(ftruncate, fd, c->size);
+        if (c->len) SYS(pwrite64, fd, c + 1, c->len, c->offset);
+    }
 }

@@ -7,6 +7,7 @@
 #include "sphere/aspace.h"
 #include "sphere/code_watch.h"
 #include "sphere/gate.h"
+#include "sphere/shared.h"
 
 static bool may_be_forced(gaddr addr, size_t len) {
     struct mapping m;
@@ -24,16 +25,22 @@ static bool force(gaddr addr, const void *from, size_t len) {
     struct mapping m;
     for (gaddr at = start; at < end && aspace_find(at, &m); at = m.end)
         SYS(mprotect, at, MIN(m.end, end) - at, aspace_host_prot((int)m.prot));
+    lock_take(&cache_lock);
+    code_watch_forget(addr, addr + len);
+    if (unlikely(shared_active)) shared_reprotect(start, end);
+    lock_drop(&cache_lock);
     return done;
+}
+
+bool forced_fill(gaddr addr, const void *from, size_t len) {
+    if (addr + len < addr || aspace_is_runtime(addr, len)) return false;
+    code_watch_before_kernel_write(addr, len);
+    return guest_write(addr, from, len) || force(addr, from, len);
 }
 
 bool forced_write(gaddr addr, const void *from, size_t len) {
     if (addr + len < addr || aspace_is_runtime(addr, len)) return false;
     code_watch_before_kernel_write(addr, len);
     if (guest_write(addr, from, len)) return true;
-    if (!may_be_forced(addr, len) || !force(addr, from, len)) return false;
-    lock_take(&cache_lock);
-    code_watch_forget(addr, addr + len);
-    lock_drop(&cache_lock);
-    return true;
+    return may_be_forced(addr, len) && force(addr, from, len);
 }

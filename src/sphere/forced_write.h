@@ -6,5 +6,7 @@
 
 /* Translations of what is changed are dropped. False: there is no such memory, or it is shared and read-only. */
 bool forced_write(gaddr addr, const void *from, size_t len);
+/* The same for what memory is known to have held, also where nobody may write. */
+bool forced_fill(gaddr addr, const void *from, size_t len);
 
 #endif

@@ -8,6 +8,7 @@
 
 struct file_id;
 struct mapping;
+struct value_access;
 
 struct mode {
     const char *name;
@@ -40,6 +41,8 @@ struct mode {
 
     /* Shared memory: the page is to be owned when this returns; it is mapped at addr. */
     void (*acquire)(struct thread *t, struct shared_at at, gaddr addr);
+    /* Shared memory: does the instruction at t's pc, which touches that page, if the page is nobody's. */
+    bool (*access)(struct thread *t, struct shared_at at, const struct value_access *a, bool faulted);
     /* Whether a shared mapping of a file, new, is tracked. */
     bool (*tracks)(int fd, const struct mapping *m);
 

@@ -18,6 +18,13 @@
 
 /* ---- recording ---- */
 
+/* Contents that are all zero need no memory. */
+static bool is_zero(const uint64_t *p, long n) {
+    for (long i = 0; i < (n + 7) / 8; i++)
+        if (p[i]) return false;
+    return true;
+}
+
 static bool is_same(const struct channel_file *f, const struct file_id *id) {
     return f->dev == id->dev && f->ino == id->ino && f->size == id->size && f->mtime_ns == id->mtime_ns &&
            f->ctime_ns == id->ctime_ns;
@@ -105,24 +112,41 @@ struct object_name objects_name(const struct file_id *id) {
     return f && __atomic_load_n(&f->state, __ATOMIC_ACQUIRE) == FILE_KEPT ? f->name : (struct object_name){0, 0};
 }
 
+/* Who maps a file first has all of it. */
+static uint64_t first_mapping(struct thread *t, const struct mapping *m, uint64_t size) {
+    bool is_first = false;
+    shared_object_slot(m->object, &is_first);
+    if (!is_first) return 0;
+    if (!shared_claim_file(t, m->object, size)) return MAPPED_FIRST;
+    shared_own(m->object, PAGE_UP(size) / PAGE_SIZE);
+    return MAPPED_FIRST | MAPPED_OWNED;
+}
+
+/* What a System V segment holds that was there before the recording. */
+static void log_segment(struct thread *t, const struct mapping *m) {
+    for (gaddr page = m->start; page < m->end; page += PAGE_SIZE)
+        if (!is_zero((const uint64_t *)page, PAGE_SIZE)) event_memory(t, EV_MEMORY, page, PAGE_SIZE, false);
+}
+
 void objects_log_mapped(struct thread *t, uint64_t nr, const uint64_t a[6], long ret) {
     bool is_anonymous = nr == __NR_mmap && (a[3] & MAP_ANONYMOUS);
     struct mapping m;
     if (sys_failed(ret) || is_anonymous || !aspace_find((gaddr)ret, &m)) return;
+    uint64_t size = nr == __NR_shmat ? m.end - m.start : m.file.size;
     struct event *e = event_new(t, EV_MAPPED, 0, sizeof(struct ev_mapped));
     struct ev_mapped *v = (struct ev_mapped *)(e + 1);
     *v = (struct ev_mapped){.dev = m.file.dev,
                             .ino = m.file.ino,
-                            .size = nr == __NR_shmat ? m.end - m.start : m.file.size,
+                            .size = size,
                             .mtime_ns = m.file.mtime_ns,
                             .ctime_ns = m.file.ctime_ns,
-                            .flags = m.was_writable ? MAPPED_UNSURE : 0};
-    if (m.tracked) {
-        bool is_first = false;
-        shared_object_slot(m.object, &is_first);
-        v->flags |= MAPPED_TRACKED | (is_first ? MAPPED_FIRST : 0);
-    }
+                            .flags = (uint64_t)m.file.birth << 32 | (m.was_writable ? MAPPED_UNSURE : 0)};
+    if (m.flags & MAP_ANONYMOUS) v->flags |= MAPPED_ANONYMOUS;
     if (nr == __NR_mmap) v->object = objects_name(&m.file);
+    if (!m.tracked || (m.flags & MAP_ANONYMOUS)) return;
+    v->flags |= MAPPED_TRACKED | first_mapping(t, &m, size);
+    bool is_used = nr == __NR_shmat && m.file.mtime_ns;
+    if (is_used && (v->flags & MAPPED_OWNED)) log_segment(t, &m);
 }
 
 /* ---- replay ---- */
@@ -159,26 +183,11 @@ int objects_open_kept(const struct object_name *name) {
     return kept[i].fd = objects_open(name);
 }
 
-#define SHARED_MAX 256
-
-static struct {
-    uint64_t dev, ino;
-    int fd;
-} shared[SHARED_MAX];
-static size_t n_shared;
-
 static void fill(int to, const struct ev_mapped *m) {
     if (!m->object.lo && !m->object.hi) return;
     int from = objects_open(&m->object);
     for (long n; (n = SYS(sendfile, to, from, 0, 1ul << 30)) > 0;) {}
     SYS(close, from);
-}
-
-/* Contents that are all zero need no memory. */
-static bool is_zero(const uint64_t *p, long n) {
-    for (long i = 0; i < (n + 7) / 8; i++)
-        if (p[i]) return false;
-    return true;
 }
 
 static void fill_at(int to, uint64_t base, const struct ev_mapped *m) {
@@ -193,14 +202,14 @@ static void fill_at(int to, uint64_t base, const struct ev_mapped *m) {
 }
 
 /* Whoever had it first fills it in, the others wait for that. */
-uint64_t objects_tracked(const struct ev_mapped *m) {
+uint64_t objects_tracked(uint64_t object, const struct ev_mapped *first) {
     bool is_new;
     if (!shared_tables()) die("no memory can be shared by the processes of this replay");
-    uint64_t slot = shared_object_slot(shared_file(m->dev, m->ino), &is_new);
+    uint64_t slot = shared_object_slot(object, &is_new);
     if (slot == SHARED_OBJECTS) die("more than %d shared files are mapped", (int)SHARED_OBJECTS);
     struct shared_object *o = &shared_tables()->objects[slot];
-    if (m->flags & MAPPED_FIRST) {
-        fill_at(fd_own() + 1, SHARED_CONTENTS(slot), m);
+    if (first) {
+        fill_at(fd_own() + 1, SHARED_CONTENTS(slot), first);
         __atomic_store_n(&o->ready, 1, __ATOMIC_RELEASE);
         SYS(futex, &o->ready, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
     }
@@ -212,21 +221,9 @@ uint64_t objects_tracked(const struct ev_mapped *m) {
     return SHARED_CONTENTS(slot);
 }
 
-int objects_shared(const struct ev_mapped *m) {
-    bool is_new;
-    return objects_copy(m, &is_new);
-}
-
-int objects_copy(const struct ev_mapped *m, bool *is_new) {
-    *is_new = false;
-    for (size_t i = 0; i < n_shared; i++)
-        if (shared[i].dev == m->dev && shared[i].ino == m->ino) return shared[i].fd;
-    if (n_shared == SHARED_MAX) die("more than %d shared files are mapped", SHARED_MAX);
+int objects_copy(const struct ev_mapped *m) {
     long fd = SYS(memfd_create, "reprise", 1 /* MFD_CLOEXEC */);
-    if (fd < 0 || SYS(ftruncate, fd, m->size) != 0) die("no memory for a shared file of %lu bytes", m->size);
+    if (fd < 0 || SYS(ftruncate, fd, m->size) != 0) die("no memory for a copy of a file of %lu bytes", m->size);
     fill((int)fd, m);
-    *is_new = true;
-    shared[n_shared].dev = m->dev;
-    shared[n_shared].ino = m->ino;
-    return shared[n_shared++].fd = (int)fd;
+    return (int)fd;
 }

@@ -17,11 +17,10 @@ void objects_log_mapped(struct thread *t, uint64_t nr, const uint64_t a[6], long
 int objects_open(const struct object_name *name);
 /* The same, not to be closed by the caller. */
 int objects_open_kept(const struct object_name *name);
-/* Replay: memory for what the recorded program mapped shared, the same for each mapping of one file. */
-int objects_shared(const struct ev_mapped *m);
-/* This process's own, changeable copy of a file; is_new: it was made just now. */
-int objects_copy(const struct ev_mapped *m, bool *is_new);
-/* The same for memory that other processes may map, too: where its contents are in the channel's file. */
-uint64_t objects_tracked(const struct ev_mapped *m);
+/* Replay: a changeable copy of a file, for this process. */
+int objects_copy(const struct ev_mapped *m);
+/* The same for memory that other processes may map, too: where its contents are in the channel's file. `first`: this process
+ * fills it in; NULL: waits until it is. */
+uint64_t objects_tracked(uint64_t object, const struct ev_mapped *first);
 
 #endif

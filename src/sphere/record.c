@@ -1,6 +1,7 @@
 #include "sphere/record.h"
 
 #include <asm/stat.h>
+#include <linux/fcntl.h>
 #include <linux/futex.h>
 #include <linux/mman.h>
 #include <linux/sched.h>
@@ -30,6 +31,8 @@
 #include "sphere/runtime.h"
 #include "sphere/schedule.h"
 #include "sphere/shared.h"
+#include "sphere/shared_stop.h"
+#include "sphere/shared_values.h"
 #include "sphere/signals.h"
 #include "sphere/snapshot.h"
 #include "sphere/sys/model.h"
@@ -42,6 +45,7 @@
 #include "sphere/vdso.h"
 
 #define SIGKILL_ 9
+#define SIGSTOP_ 19
 #define CHECK_CALLS 100 /* so many calls from one hash to the next */
 
 /* ---- what a call wrote ---- */
@@ -322,6 +326,16 @@ static long own_tid_calls(struct tblock *tb, uint64_t nr, const uint64_t a[6]) {
     }
 }
 
+/* A process that stops itself does so before the call is over: the signal goes to this thread, not to any. */
+static long send_stop(struct tblock *tb, uint64_t nr, uint64_t a[6], int pid) {
+    struct thread *t = tb->thread;
+    bool to_itself = nr == __NR_kill && pid == t->process->pid && a[1] == SIGSTOP_;
+    shared_stop_before(t, pid);
+    long ret = to_itself ? SYS(tgkill, pid, t->tid, SIGSTOP_) : issue(tb, nr, a);
+    shared_stop_after();
+    return ret;
+}
+
 static long perform(struct tblock *tb, uint64_t nr, uint64_t a[6], bool is_output) {
     long ret = refusal(nr, a);
     if (ret) return ret;
@@ -342,10 +356,13 @@ static long perform(struct tblock *tb, uint64_t nr, uint64_t a[6], bool is_outpu
         if (a[2] == MADV_FREE) a[2] = MADV_DONTNEED; /* what is dropped must not depend on memory pressure */
         return issue(tb, nr, a);
     }
+    int pid;
+    if (unlikely(shared_stop_is_sent(nr, a, &pid)) && shared_tables()) return send_stop(tb, nr, a, pid);
     ret = outputs_refuse(tb->thread, nr, a);
     if (ret) return ret;
     if (unlikely(shared_active) && shared_is_robust_wait(nr, a)) return wait_for_owner(tb, nr, a);
-    bool shared = (model_rows[nr].flags & CALL_BLOCKS) && order_is_shared() && !(is_output && outputs_is_ready(nr, a));
+    bool keeps = (is_output && outputs_is_ready(nr, a)) || (shared_has_files() && file_changes_hold(tb->thread, nr, a));
+    bool shared = (model_rows[nr].flags & CALL_BLOCKS) && order_is_shared() && !keeps;
     return unlikely(shared_active) ? issue_holding(tb, nr, a, shared) : issue_either(tb, nr, a, shared);
 }
 
@@ -370,12 +387,15 @@ static void behind(struct thread *t, uint64_t nr) {
 static void follow_files(struct thread *t, uint64_t nr, const uint64_t a[6], long ret) {
     uint64_t flags;
     switch (nr) {
-    case __NR_open: file_changes_opened(ret, a[1]); break;
-    case __NR_openat: file_changes_opened(ret, a[2]); break;
+    case __NR_open: file_changes_opened(t, ret, a[1]); break;
+    case __NR_openat: file_changes_opened(t, ret, a[2]); break;
     case __NR_openat2:
-        if (guest_read(&flags, a[2], 8)) file_changes_opened(ret, flags);
+        if (guest_read(&flags, a[2], 8)) file_changes_opened(t, ret, flags);
         break;
-    case __NR_creat: file_changes_opened(ret, 1 /* O_WRONLY */); break;
+    case __NR_creat: file_changes_opened(t, ret, O_WRONLY | O_TRUNC); break;
+    case __NR_truncate:
+        if (ret == 0) file_changes_truncated(t, a[0]);
+        break;
     default: file_changes_log(t, nr, a, ret);
     }
 }
@@ -453,7 +473,7 @@ static void forked_child(struct thread *t) {
     n_rthreads = 1;
     order_start(t, the_channel->flags & CHANNEL_CHAOS);
     shared_forget_pager();
-    shared_after_fork();
+    shared_disown_all();
     struct event *e = event_new(t, EV_FORKED, 0, sizeof(struct ev_forked));
     *(struct ev_forked *)(e + 1) = (struct ev_forked){
         .pid = (uint32_t)SYS(getpid), .ppid = (uint32_t)SYS(getppid), .parent = parent, .parent_thread = parent_thread};
@@ -908,6 +928,7 @@ const struct mode mode_record = {
     .death = death,
     .keep_file = keep_file,
     .acquire = shared_acquire,
+    .access = values_record,
     .tracks = shared_tracks,
     .before_clone = before_clone,
     .after_clone = after_clone,

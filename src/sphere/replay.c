@@ -31,6 +31,7 @@
 #include "sphere/schedule.h"
 #include "sphere/shared.h"
 #include "sphere/sigframe.h"
+#include "sphere/shared_values.h"
 #include "sphere/signals.h"
 #include "sphere/snapshot.h"
 #include "sphere/sys/model.h"
@@ -41,6 +42,7 @@
 
 #define SIGKILL_ 9
 #define FOREVER (1ull << 62)
+#define SIGBUS_ 7
 
 static void arm(struct thread *t);
 static void set_budget(struct thread *t);
@@ -227,7 +229,7 @@ static void note_end(void) {
 
 static struct shared_page *page_of(const struct ev_page *v) {
     struct shared_at at = {v->object, v->page};
-    if (!shared_active || !shared_tables()) die("stream %lu shares memory that is not there", the_stream.number);
+    if (!shared_tables()) die("stream %lu shares memory that is not there", the_stream.number);
     return &shared_tables()->pages[shared_index(at, 0)];
 }
 
@@ -245,6 +247,7 @@ static void release(const struct event *e) {
 }
 
 static void put(struct thread *t, const struct event *e);
+static void take_memory(struct thread *t);
 
 /* The page comes when its owner has released it, or has ended. */
 static void acquire_next(struct thread *t, const struct event *e) {
@@ -256,25 +259,38 @@ static void acquire_next(struct thread *t, const struct event *e) {
         await_end(t, e, v.from - 1);
         await_version(t, e, p, (uint32_t)v.version - 1);
         set_version(p, (uint32_t)v.version);
+    } else if (v.writable == 2) { /* it was nobody's */
+        await_version(t, e, p, (uint32_t)v.version - 1);
+        set_version(p, (uint32_t)v.version);
     } else {
         await_version(t, e, p, (uint32_t)v.version);
     }
+    shared_active = true;
     shared_take((struct shared_at){v.object, v.page});
     stream_take();
-    if (!v.from) return;
-    e = stream_peek();
-    if (!e || e->kind != EV_MEMORY) return;
-    put(t, e);
+    if (v.from || v.writable == 2) take_memory(t);
+}
+
+/* mode.access: the log has the value. One who faulted is there for certain; others have pages yet that go on the way to it. */
+static bool access(struct thread *t, struct shared_at at, const struct value_access *a, bool faulted) {
+    const struct event *e = faulted ? next_of(t) : stream_peek();
+    if (!e || e->thread != t->number || e->kind != EV_INSN || e->code != RECORDED_SHARED) return false;
+    if (!faulted && (e->ticks != ticks_total(t->tb) || e->regs != event_regs(t->tb))) return false;
+    verify(t, e, EV_INSN, "a shared value");
+    uint64_t value = ((const struct ev_insn *)(e + 1))->rax;
     stream_take();
+    values_run(t, a, &value);
+    set_budget(t);
+    return true;
 }
 
 /* mode.acquire: the log has the page that is needed, as the next thing that t does. What comes behind it is for later. */
 static void acquire(struct thread *t, struct shared_at at, gaddr addr) {
-    while (!shared_owns(at)) {
+    do { /* also if another R-thread has got it meanwhile */
         const struct event *e = next_of(t);
         if (e->kind != EV_ACQUIRE) diverged(t, e, "access to a shared page of others", e->kind, EV_ACQUIRE);
         acquire_next(t, e);
-    }
+    } while (!shared_owns(at));
     set_budget(t);
 }
 
@@ -299,6 +315,8 @@ static void set_budget(struct thread *t) {
         if (e->ticks < ticks_total(t->tb)) diverged(t, e, "tick has passed", e->ticks, ticks_total(t->tb));
         budget = e->ticks - ticks_total(t->tb);
     }
+    if (e->thread == t->number && e->kind == EV_FAULT && e->code == SIGBUS_)
+        shared_expect_bus(((const struct ev_signal *)(e + 1))->cr2);
     if (unlikely(debug_is_on)) budget = debug_budget(t, budget);
     ticks_set_budget(t->tb, budget);
 }
@@ -453,6 +471,7 @@ static void on_signal(struct thread *t, struct pending_signal *s, uint8_t flags)
     t->fault_cr2 = v->cr2;
     if (unlikely(debug_is_on)) debug_signal(t, &s->info, SIGNAL_OF_FAULT);
     stream_take();
+    shared_had_bus();
     const struct event *next = stream_peek();
     if (next && next->kind != EV_END) set_budget(t);
 }
@@ -562,7 +581,7 @@ static void put(struct thread *t, const struct event *e) {
     if (!m->len) return;
     if (m->addr + m->len < m->addr || aspace_is_runtime(m->addr, m->len))
         diverged(t, e, "output outside of the program", m->addr, m->len);
-    if (!forced_write(m->addr, m + 1, m->len)) diverged(t, e, "output to memory that is not there", m->addr, m->len);
+    if (!forced_fill(m->addr, m + 1, m->len)) diverged(t, e, "output to memory that is not there", m->addr, m->len);
 }
 
 static void take_outs(struct thread *t, uint32_t n) {
@@ -582,38 +601,46 @@ static void check_result(struct thread *t, uint64_t nr, long recorded, long now)
 }
 
 static struct file_id file_of(const struct ev_mapped *m) {
-    return (struct file_id){m->dev, m->ino, m->size, m->mtime_ns, m->ctime_ns};
+    return (struct file_id){m->dev, m->ino, m->size, m->mtime_ns, m->ctime_ns, MAPPED_BIRTH(m->flags)};
 }
 
 static bool is_unnamed(const struct object_name *n) { return !n->lo && !n->hi; }
 
+/* What a System V segment held before. */
+static void take_memory(struct thread *t) {
+    for (const struct event *e; (e = stream_peek()) && e->kind == EV_MEMORY; stream_take()) put(t, e);
+}
+
 /* What was mapped comes from the log; where it was mapped, too. */
 static void map_again(struct thread *t, struct mapping *m, bool is_file) {
-    int fd = -1;
+    struct file_source from = {.fd = -1};
     bool shared = (m->flags & MAP_TYPE) != MAP_PRIVATE;
-    uint64_t base = 0;
+    uint64_t owned = 0; /* pages */
     if (is_file) {
         const struct event *e = stream_peek();
         if (!e) cut_off();
         if (e->kind != EV_MAPPED) diverged(t, e, "mapped file", EV_MAPPED, e->kind);
         struct ev_mapped v = *(const struct ev_mapped *)(e + 1);
         stream_take();
-        m->file = file_of(&v);
-        file_changes_note(v.dev, v.ino, &v.object);
         if (v.flags & MAPPED_UNSURE) m->was_writable = true;
         if (!m->end) m->end = m->start + PAGE_UP(v.size); /* shmat */
-        m->tracked = v.flags & MAPPED_TRACKED;
-        if (m->tracked)
-            fd = fd_own() + 1, base = objects_tracked(&v);
-        else if (shared)
-            fd = objects_shared(&v);
-        else if (!is_unnamed(&v.object))
-            fd = objects_open_kept(&v.object);
+        if (v.flags & MAPPED_ANONYMOUS) {
+            m->flags |= MAP_ANONYMOUS;
+        } else {
+            m->file = file_of(&v);
+            m->tracked = v.flags & MAPPED_TRACKED;
+            if (m->tracked) m->object = shared_file(&m->file);
+            from = file_changes_source(&v);
+        }
+        owned = v.flags & MAPPED_OWNED ? PAGE_UP(v.size) / PAGE_SIZE : 0;
     }
     /* copies of this process are not to share it with each other */
-    if (debug_is_on && shared && !m->tracked) m->flags = (m->flags & ~(uint32_t)MAP_TYPE) | MAP_PRIVATE;
-    long ret = aspace_restore(m, fd, base);
+    if (debug_is_on && shared) m->flags = (m->flags & ~(uint32_t)MAP_TYPE) | MAP_PRIVATE;
+    long ret = aspace_restore(m, from.fd, from.base);
     if (ret) diverged(t, NULL, "mapping fails", 0, (uint64_t)-ret);
+    if (!owned) return;
+    shared_own(shared_file(&m->file), owned);
+    take_memory(t);
 }
 
 static void mmap_again(struct thread *t, const uint64_t a[6], long ret) {
@@ -821,7 +848,7 @@ static void forked_child(struct thread *t, uint64_t stream) {
         note_end();
         SYS(exit_group, 0);
     }
-    shared_after_fork();
+    shared_disown_all();
     t->number = 0;
     counted = 0;
     t->tb->count_insns = 0;
@@ -1036,10 +1063,11 @@ void replay_restore_map(struct thread *t, const struct ev_map *v) {
                         .offset = v->offset,
                         .prot = v->prot & ~MAP_UNSURE,
                         .flags = v->flags,
-                        .file = {v->dev, v->ino, v->size, v->mtime_ns, v->ctime_ns},
+                        .file = {v->dev, v->ino, v->size, v->mtime_ns, v->ctime_ns, 0},
                         .was_writable = v->prot & MAP_UNSURE};
     memcpy(m.name, v->name, sizeof m.name - 1);
-    if (!is_unnamed(&v->object)) file_changes_note(v->dev, v->ino, &v->object);
+    if (!is_unnamed(&v->object))
+        file_changes_note(&(struct ev_mapped){.object = v->object, .dev = v->dev, .ino = v->ino, .size = v->size});
     int fd = is_unnamed(&v->object) ? -1 : objects_open(&v->object);
     if (debug_is_on) m.flags = (m.flags & ~(uint32_t)MAP_TYPE) | MAP_PRIVATE; /* as in map_again() */
     long ret = aspace_restore(&m, fd, 0);
@@ -1108,4 +1136,5 @@ const struct mode mode_replay = {
     .thread_killed = thread_killed,
     .death = on_death,
     .acquire = acquire,
+    .access = access,
 };

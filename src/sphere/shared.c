@@ -10,8 +10,10 @@
 #include "inproc/sys.h"
 #include "recorder/order.h"
 #include "sphere/channel.h"
+#include "sphere/code_watch.h"
 #include "sphere/gate.h"
 #include "sphere/mode.h"
+#include "sphere/shared_values.h"
 #include "sphere/signals.h"
 #include "sphere/sys/special.h"
 
@@ -79,6 +81,7 @@ uint64_t shared_object_slot(uint64_t object, bool *is_first) {
         *is_first = __atomic_load_n(&o->state, __ATOMIC_ACQUIRE) == CHUNK_FREE && claim(&o->state);
         if (*is_first) {
             o->object = object;
+            __atomic_add_fetch(&tables->n_objects, 1, __ATOMIC_RELAXED);
             __atomic_store_n(&o->state, CHUNK_USED, __ATOMIC_RELEASE);
             return i;
         }
@@ -107,7 +110,11 @@ uint64_t shared_anonymous(void) {
     return (the_stream.number << 24 | ++n) & ~FILE_OBJECT;
 }
 
-uint64_t shared_file(uint64_t dev, uint64_t ino) { return mix(mix(3, dev), ino) | FILE_OBJECT; }
+uint64_t shared_file(const struct file_id *id) { return mix(mix(mix(3, id->dev), id->ino), id->birth) | FILE_OBJECT; }
+
+bool shared_has_files(void) {
+    return shared_tables() && __atomic_load_n(&tables->n_objects, __ATOMIC_RELAXED) != 0;
+}
 
 /* ---- what is owned ---- */
 
@@ -160,8 +167,14 @@ static void disown_all(void) {
 
 /* ---- protections ---- */
 
-static struct shared_at page_of(const struct mapping *m, gaddr addr) {
+struct shared_at shared_page_of(const struct mapping *m, gaddr addr) {
     return (struct shared_at){m->object, (m->offset + (addr - m->start)) / PAGE_SIZE};
+}
+
+/* Code that is not ours is not there, so it has no translations: running it faults, and translating looks no further. */
+static void close_pages(const struct mapping *m, gaddr start, size_t len) {
+    if (m->prot & PROT_EXEC) code_watch_forget(start, start + len);
+    SYS(mprotect, start, len, PROT_NONE);
 }
 
 void shared_reprotect(gaddr start, gaddr end) {
@@ -171,11 +184,27 @@ void shared_reprotect(gaddr start, gaddr end) {
         shared_active = true;
         gaddr stop = MIN(m->end, end), lo = MAX(m->start, at);
         for (gaddr run; lo < stop; lo = run) { /* runs of pages that are not owned */
-            bool ours = shared_owns(page_of(m, lo));
-            for (run = lo + PAGE_SIZE; run < stop && shared_owns(page_of(m, run)) == ours;) run += PAGE_SIZE;
-            if (!ours) SYS(mprotect, lo, run - lo, PROT_NONE);
+            bool ours = shared_owns(shared_page_of(m, lo));
+            for (run = lo + PAGE_SIZE; run < stop && shared_owns(shared_page_of(m, run)) == ours;) run += PAGE_SIZE;
+            if (!ours) close_pages(m, lo, run - lo);
         }
     }
+}
+
+/* Where the mapping shows the page; 0: it does not. */
+static gaddr address_in(const struct mapping *m, struct shared_at at) {
+    uint64_t first = m->offset / PAGE_SIZE, n = (m->end - m->start) / PAGE_SIZE;
+    if (!m->tracked || m->object != at.object || at.page < first || at.page - first >= n) return 0;
+    return m->start + (at.page - first) * PAGE_SIZE;
+}
+
+gaddr shared_address_of(struct shared_at at) {
+    gaddr addr = 0;
+    lock_take(&cache_lock);
+    const struct mapping *m;
+    for (gaddr from = 0; !addr && (m = aspace_next(from)); from = m->end) addr = address_in(m, at);
+    lock_drop(&cache_lock);
+    return addr;
 }
 
 /* Opens or closes one page, wherever it is mapped. */
@@ -183,11 +212,12 @@ static void set_access(struct shared_at at, bool open) {
     lock_take(&cache_lock);
     const struct mapping *m;
     for (gaddr from = 0; (m = aspace_next(from)); from = m->end) {
-        if (!m->tracked || m->object != at.object) continue;
-        uint64_t first = m->offset / PAGE_SIZE, n = (m->end - m->start) / PAGE_SIZE;
-        if (at.page < first || at.page - first >= n) continue;
-        gaddr addr = m->start + (at.page - first) * PAGE_SIZE;
-        SYS(mprotect, addr, PAGE_SIZE, open ? aspace_host_prot((int)m->prot) : PROT_NONE);
+        gaddr addr = address_in(m, at);
+        if (!addr) continue;
+        if (open)
+            SYS(mprotect, addr, PAGE_SIZE, aspace_host_prot((int)m->prot));
+        else
+            close_pages(m, addr, PAGE_SIZE);
     }
     lock_drop(&cache_lock);
 }
@@ -203,10 +233,26 @@ void shared_give(struct shared_at at) {
     set_access(at, false);
 }
 
+static void open_all(uint64_t object) {
+    lock_take(&cache_lock);
+    const struct mapping *m;
+    for (gaddr from = 0; (m = aspace_next(from)); from = m->end) {
+        if (!m->tracked || m->object != object) continue;
+        SYS(mprotect, m->start, m->end - m->start, aspace_host_prot((int)m->prot));
+        shared_reprotect(m->start, m->end);
+    }
+    lock_drop(&cache_lock);
+}
+
+void shared_own(uint64_t object, uint64_t n) {
+    for (uint64_t i = 0; i < n; i++) *owned_word((struct shared_at){object, i}, true) |= 1ull << (i % 64);
+    open_all(object);
+}
+
 /* ---- processes ---- */
 
 static bool is_inheritable(const struct mapping *m) {
-    return m->object && !m->tracked && (m->flags & MAP_ANONYMOUS) && !(m->prot & PROT_EXEC);
+    return m->object && !m->tracked && (m->flags & MAP_ANONYMOUS);
 }
 
 void shared_before_fork(void (*claim_pages)(uint64_t object, uint64_t page, uint64_t n)) {
@@ -225,7 +271,22 @@ void shared_before_fork(void (*claim_pages)(uint64_t object, uint64_t page, uint
     lock_drop(&cache_lock);
 }
 
-void shared_after_fork(void) {
+void shared_each_owned(struct thread *t, uint8_t flags, void (*visit)(struct thread *t, struct shared_at at, uint8_t flags)) {
+    for (uint64_t i = 0; owned && i <= owned_mask; i++)
+        for (uint64_t page = 0; owned[i].object && page < SHARED_CHUNK_PAGES; page++)
+            if (owned[i].bits[page / 64] >> (page % 64) & 1)
+                visit(t, (struct shared_at){owned[i].object, owned[i].number * SHARED_CHUNK_PAGES + page}, flags);
+}
+
+void shared_close_all(void) {
+    lock_take(&cache_lock);
+    const struct mapping *m;
+    for (gaddr from = 0; (m = aspace_next(from)); from = m->end)
+        if (m->tracked) close_pages(m, m->start, m->end - m->start);
+    lock_drop(&cache_lock);
+}
+
+void shared_disown_all(void) {
     if (!shared_active) return;
     disown_all();
     lock_take(&cache_lock);
@@ -250,10 +311,18 @@ bool shared_fault(struct thread *t, gaddr addr, uint64_t err) {
     struct mapping m;
     if (likely(!shared_active) || !aspace_find(addr, &m) || !m.tracked) return false;
     uint32_t needed = err & PF_WRITE ? PROT_WRITE : PROT_READ | PROT_WRITE | PROT_EXEC;
-    struct shared_at at = page_of(&m, addr);
+    struct shared_at at = shared_page_of(&m, addr);
     if (!(m.prot & needed) || shared_owns(at)) return false;
+    struct value_access a;
+    bool is_simple = values_decode(t, &a) && PAGE_DOWN(a.addr) == PAGE_DOWN(addr);
+    if (is_simple && the_mode->access(t, at, &a, true)) {
+        values_note(a.in.pc);
+        return true;
+    }
     shared_acquired++;
+    t->access_will_do = is_simple;
     the_mode->acquire(t, at, PAGE_DOWN(addr));
+    t->access_will_do = false;
     return true;
 }
 
@@ -266,7 +335,7 @@ static bool find_missing(gaddr start, gaddr end, struct shared_at *at, gaddr *ad
         if (!m->tracked || !m->prot) continue;
         gaddr stop = MIN(m->end, end);
         for (gaddr p = MAX(m->start, PAGE_DOWN(from)); !found && p < stop; p += PAGE_SIZE) {
-            *at = page_of(m, p);
+            *at = shared_page_of(m, p);
             *addr = p;
             found = !shared_owns(*at);
         }
@@ -304,4 +373,45 @@ void shared_hold(gaddr start, size_t len) {
         t->turn_lent = true;
         order_enter_call(t, false);
     }
+}
+
+static bool find_missing_of_file(uint64_t object, uint64_t first, uint64_t end, struct shared_at *at) {
+    for (uint64_t i = first; i < end; i++) {
+        *at = (struct shared_at){object, i};
+        if (!shared_owns(*at)) return true;
+    }
+    return false;
+}
+
+void shared_hold_file(struct thread *t, uint64_t object, uint64_t start, uint64_t len) {
+    struct shared_at at;
+    shared_active = true;
+    while (len && find_missing_of_file(object, start / PAGE_SIZE, (start + len + PAGE_SIZE - 1) / PAGE_SIZE, &at)) {
+        shared_acquired++;
+        the_mode->acquire(t, at, 0);
+    }
+}
+
+/* ---- beyond the end of a file ---- */
+
+static gaddr bus_page; /* closed until it is touched; 0: none */
+
+void shared_expect_bus(gaddr addr) {
+    struct mapping m;
+    if (bus_page == PAGE_DOWN(addr) || !aspace_find(addr, &m) || !m.file.ino) return;
+    shared_had_bus();
+    bus_page = PAGE_DOWN(addr);
+    SYS(mprotect, bus_page, PAGE_SIZE, PROT_NONE);
+}
+
+bool shared_is_bus(gaddr addr) { return unlikely(bus_page != 0) && PAGE_DOWN(addr) == bus_page; }
+
+void shared_had_bus(void) {
+    if (likely(!bus_page)) return;
+    lock_take(&cache_lock);
+    const struct mapping *m = aspace_peek(bus_page);
+    if (m) SYS(mprotect, bus_page, PAGE_SIZE, aspace_host_prot((int)m->prot));
+    if (m) shared_reprotect(bus_page, bus_page + PAGE_SIZE);
+    lock_drop(&cache_lock);
+    bus_page = 0;
 }

@@ -29,7 +29,9 @@ bool shared_object_is_known(uint64_t object);
 
 /* Numbers of objects, the same at replay. */
 uint64_t shared_anonymous(void);
-uint64_t shared_file(uint64_t dev, uint64_t ino);
+uint64_t shared_file(const struct file_id *id);
+/* Whether any file is shared in this sphere. */
+bool shared_has_files(void);
 
 /* ---- pages of this address space ---- */
 
@@ -38,20 +40,40 @@ bool shared_owns(struct shared_at at);
 void shared_take(struct shared_at at);
 void shared_give(struct shared_at at);
 
+/* So are pages [0, n) of an object that nobody had before. */
+void shared_own(uint64_t object, uint64_t n);
+
 /* The mappings of [start, end) are new or have changed. Caller holds cache_lock. */
 void shared_reprotect(gaddr start, gaddr end);
 
 /* Anonymous shared memory becomes tracked where it can be inherited; it is this address space's. claim: told of each range. */
 void shared_before_fork(void (*claim)(uint64_t object, uint64_t page, uint64_t n));
-/* In the child: nothing is owned. */
-void shared_after_fork(void);
+/* No tracked mapping is accessible, owned or not. */
+void shared_close_all(void);
+/* Nothing is owned any more: in the child, or because it was given up. */
+void shared_disown_all(void);
+/* Visits all pages that are owned. */
+void shared_each_owned(struct thread *t, uint8_t flags, void (*visit)(struct thread *t, struct shared_at at, uint8_t flags));
 /* All memory is accessible from now on, nothing is tracked. */
 void shared_abandon(void);
 
-/* A page fault. True: the page was not owned, now it is. */
+/* The page of a tracked mapping that addr is on. */
+struct shared_at shared_page_of(const struct mapping *m, gaddr addr);
+/* Where a page is mapped; 0: nowhere. */
+gaddr shared_address_of(struct shared_at at);
+/* A page fault. True: the page was not owned; now it is, or the access has been made. */
 bool shared_fault(struct thread *t, gaddr addr, uint64_t err);
 /* All pages of the range are owned at the same time, until the turn is given up. */
 void shared_hold(gaddr start, size_t len);
+/* The same for bytes of a file, mapped or not. */
+void shared_hold_file(struct thread *t, uint64_t object, uint64_t start, uint64_t len);
+
+/* Replay: what the program does next is touch this page, which lies behind the end of its file. */
+void shared_expect_bus(gaddr addr);
+/* Whether a fault is that one. */
+bool shared_is_bus(gaddr addr);
+/* It has happened. */
+void shared_had_bus(void);
 
 /* ---- recording (shared_record.c) ---- */
 
@@ -64,6 +86,8 @@ void shared_serve(struct thread *t, uint8_t flags, bool computing);
 /* Whether somebody wants one: cheap. */
 bool shared_is_wanted(void);
 void shared_claim(uint64_t object, uint64_t page, uint64_t n);
+/* The same for all `bytes` of a file that nobody has mapped before; false: somebody was faster, or it is too large. */
+bool shared_claim_file(struct thread *t, uint64_t object, uint64_t bytes);
 /* Whether the thread is no more, or a zombie that took part. */
 bool shared_is_dead(uint32_t tid);
 /* The pager must be there before a child can ask for pages. */
@@ -72,5 +96,12 @@ void shared_start_pager(struct thread *t);
 void shared_forget_pager(void);
 /* The stream has its last event. */
 void shared_ended(void);
+
+/* For shared_stop.c: our entry in the tables (NULL: none), the bell of another one, whether that one can still answer. */
+struct shared_sharer *shared_self(void);
+void shared_ring(struct shared_sharer *s);
+bool shared_sharer_lives(const struct shared_sharer *s);
+/* Everything that is owned becomes nobody's. */
+void shared_release_all(struct thread *t, uint8_t flags);
 
 #endif

@@ -4,6 +4,7 @@
  * a pager, a thread of the runtime that the program does not see: it hands over what is asked for while the R-threads are in
  * system calls, and stops one that computes at its next tick point, where that R-thread does it itself. Whoever does it has the
  * turn. An owner that is dead gives nothing: its pages are taken. */
+#include <linux/fcntl.h>
 #include <linux/futex.h>
 #include <linux/mman.h>
 #include <linux/sched.h>
@@ -18,6 +19,8 @@
 #include "sphere/event_log.h"
 #include "sphere/gate.h"
 #include "sphere/shared.h"
+#include "sphere/shared_stop.h"
+#include "sphere/shared_values.h"
 #include "sphere/signals.h"
 #include "sphere/sys/special.h"
 
@@ -32,6 +35,7 @@
 #define WAIT_NS 20000000l   /* how often a waiting thread looks whether the owner lives */
 #define AROUND 16           /* pages that nobody owns are taken in groups */
 #define SPINS 300
+#define CLAIM_MOST (8ull << 30) /* larger files are taken page by page: few of them are used as a whole */
 
 static uint64_t me; /* OWNER; 0: not registered */
 static struct shared_sharer *self;
@@ -59,7 +63,7 @@ static void enrol(void) {
     self = &shared_tables()->sharers[the_stream.ring];
     __atomic_store_n(&self->stream, UINT64_MAX, __ATOMIC_RELEASE);
     self->pid = (uint32_t)SYS(getpid);
-    self->ended = self->sleeps = 0;
+    self->ended = self->sleeps = self->stopping = self->stopped = 0;
     self->session_ns = now_ns();
     for (int i = 0; i < SHARED_REQUESTS; i++) self->request[i] = 0;
     __atomic_store_n(&self->life, 0, __ATOMIC_RELEASE);
@@ -69,13 +73,20 @@ static void enrol(void) {
 
 enum fate { ALIVE, ENDED, KILLED };
 
+bool shared_sharer_lives(const struct shared_sharer *s) {
+    if (__atomic_load_n(&s->ended, __ATOMIC_ACQUIRE)) return false;
+    if (__atomic_load_n(&s->life, __ATOMIC_ACQUIRE) & FUTEX_OWNER_DIED) return false;
+    return s->life || SYS(kill, s->pid, 0) != -ESRCH;
+}
+
 static enum fate fate_of(uint64_t owner) {
     struct shared_sharer *s = &shared_tables()->sharers[OWNER_RING(owner)];
     if (__atomic_load_n(&s->stream, __ATOMIC_ACQUIRE) != OWNER_STREAM(owner)) return KILLED;
     if (__atomic_load_n(&s->ended, __ATOMIC_ACQUIRE)) return ENDED;
-    if (__atomic_load_n(&s->life, __ATOMIC_ACQUIRE) & FUTEX_OWNER_DIED) return KILLED;
-    return s->life || SYS(kill, s->pid, 0) != -ESRCH ? ALIVE : KILLED;
+    return shared_sharer_lives(s) ? ALIVE : KILLED;
 }
+
+static bool is_stopped(uint32_t ring) { return __atomic_load_n(&shared_tables()->sharers[ring].stopped, __ATOMIC_ACQUIRE); }
 
 static uint64_t owner_of(const struct shared_page *p, uint64_t index) {
     uint64_t owner = __atomic_load_n(&p->owner, __ATOMIC_ACQUIRE);
@@ -84,16 +95,18 @@ static uint64_t owner_of(const struct shared_page *p, uint64_t index) {
 
 /* ---- taking ---- */
 
-static void log_page(struct thread *t, enum event_kind kind, struct shared_at at, uint32_t version, uint64_t from,
-                     uint8_t flags) {
+static struct ev_page *log_page(struct thread *t, enum event_kind kind, struct shared_at at, uint32_t version,
+                                uint64_t from, uint8_t flags) {
     struct event *e = event_new(t, kind, 0, sizeof(struct ev_page));
     e->flags = flags;
     if (t == pager) { /* is no R-thread */
         e->thread = e->regs = 0;
         e->ticks = 0;
     }
-    *(struct ev_page *)(e + 1) = (struct ev_page){
+    struct ev_page *v = (struct ev_page *)(e + 1);
+    *v = (struct ev_page){
         .object = at.object, .page = at.page, .version = version, .writable = 1, .from = (uint32_t)(from + 1)};
+    return v;
 }
 
 /* p is ours in the tables. from: the stream that had it and is no more, or -1. */
@@ -169,6 +182,11 @@ static void withdraw(uint64_t owner, uint64_t index) {
     }
 }
 
+void shared_ring(struct shared_sharer *s) {
+    __atomic_add_fetch(&s->bell, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&s->sleeps, __ATOMIC_SEQ_CST)) wake_all(&s->bell);
+}
+
 static void ask(uint64_t owner, uint64_t index) {
     struct shared_sharer *s = &shared_tables()->sharers[OWNER_RING(owner)];
     uint64_t request = REQUEST(index, the_stream.ring, the_stream.number);
@@ -180,8 +198,7 @@ static void ask(uint64_t owner, uint64_t index) {
         there = __atomic_load_n(&s->request[i], __ATOMIC_RELAXED) == 0 &&
                 __atomic_compare_exchange_n(&s->request[i], &none, request, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
     }
-    __atomic_add_fetch(&s->bell, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&s->sleeps, __ATOMIC_SEQ_CST)) wake_all(&s->bell);
+    shared_ring(s);
 }
 
 static void wait_for(struct thread *t, struct shared_page *p, uint64_t owner, uint64_t index) {
@@ -197,6 +214,26 @@ static void wait_for(struct thread *t, struct shared_page *p, uint64_t owner, ui
     order_leave_call(t);
 }
 
+static void take_values(struct thread *t, struct shared_at at, struct shared_page *p, gaddr addr) {
+    p->since_ns = last_take_ns = now_ns();
+    shared_take(at);
+    log_page(t, EV_ACQUIRE, at, p->version, UINT64_MAX, 0)->writable = 2;
+    if (!addr) addr = shared_address_of(at);
+    if (addr) event_memory(t, EV_MEMORY, addr, PAGE_SIZE, false);
+}
+
+static bool becomes_ours(struct shared_page *p, uint64_t from) {
+    /* a page of a chunk that is one owner's says nothing of it */
+    uint64_t expected = __atomic_load_n(&p->owner, __ATOMIC_ACQUIRE) ? from : 0;
+    return __atomic_compare_exchange_n(&p->owner, &expected, me, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+/* Ours, though not taken yet; nobody's; or on its way to a process that is stopped. */
+static bool is_free(uint64_t owner) {
+    if ((owner & ~OWNER_GIVEN) == me || owner == OWNER_NOBODY) return true;
+    return (owner & OWNER_GIVEN) && is_stopped(OWNER_RING(owner));
+}
+
 void shared_acquire(struct thread *t, struct shared_at at, gaddr addr) {
     enrol();
     shared_start_pager(t);
@@ -205,15 +242,17 @@ void shared_acquire(struct thread *t, struct shared_at at, gaddr addr) {
     if (shared_owns(at)) return;
     await(index, true);
     while (!shared_owns(at)) {
-        uint64_t owner = owner_of(p, index), nobody = 0;
+        uint64_t owner = owner_of(p, index);
         if (!owner) {
-            if (__atomic_compare_exchange_n(&p->owner, &nobody, me, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+            if (becomes_ours(p, 0)) {
                 take_around(t, at, addr);
                 take(t, at, p, UINT64_MAX); /* the one that is needed comes last */
             }
-        } else if ((owner & ~OWNER_GIVEN) == me) {
-            __atomic_store_n(&p->owner, me, __ATOMIC_RELEASE);
-            take(t, at, p, UINT64_MAX);
+        } else if (is_free(owner)) {
+            if (becomes_ours(p, owner)) take(t, at, p, UINT64_MAX);
+        } else if (owner == OWNER_VALUES) {
+            if (t->access_will_do && values_will_do(p)) break;
+            if (values_take_back(p, me)) take_values(t, at, p, addr);
         } else {
             enum fate fate = fate_of(owner & ~OWNER_GIVEN);
             if (fate == ALIVE) {
@@ -236,14 +275,23 @@ static uint64_t who_asked(uint64_t request) {
     return ((stream + 1) & 0x7fffffff) == REQUEST_STREAM(request) ? OWNER(stream, REQUEST_RING(request)) : 0;
 }
 
+static struct shared_at at_index(uint64_t index) {
+    const struct shared_chunk *c = &shared_tables()->chunks[index / SHARED_CHUNK_PAGES];
+    return (struct shared_at){c->object, c->number * SHARED_CHUNK_PAGES + index % SHARED_CHUNK_PAGES};
+}
+
 static void give(struct thread *t, uint64_t index, uint64_t to, uint8_t flags) {
     struct shared_page *p = &shared_tables()->pages[index];
-    const struct shared_chunk *c = &shared_tables()->chunks[index / SHARED_CHUNK_PAGES];
-    struct shared_at at = {c->object, c->number * SHARED_CHUNK_PAGES + index % SHARED_CHUNK_PAGES};
+    struct shared_at at = at_index(index);
     shared_give(at);
     log_page(t, EV_RELEASE, at, p->version, UINT64_MAX, flags);
     stream_commit();
-    __atomic_store_n(&p->owner, to | OWNER_GIVEN, __ATOMIC_RELEASE);
+    uint64_t next = to | OWNER_GIVEN;
+    if (values_is_hot(p, now_ns())) {
+        p->last = p->streak = p->lock = 0;
+        next = OWNER_VALUES;
+    }
+    __atomic_store_n(&p->owner, next, __ATOMIC_RELEASE);
     __atomic_add_fetch(&p->version, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&p->waiters, __ATOMIC_SEQ_CST)) wake_all(&p->version);
 }
@@ -252,7 +300,7 @@ static void give(struct thread *t, uint64_t index, uint64_t to, uint8_t flags) {
 static void give_around(struct thread *t, uint64_t index, uint64_t to, uint8_t flags) {
     for (uint64_t i = index + 1; i % AROUND; i++) {
         struct shared_page *p = &shared_tables()->pages[i];
-        if (p->since_ns || p->owner || owner_of(p, i) != me) return;
+        if (p->since_ns || p->owner || owner_of(p, i) != me || !shared_owns(at_index(i))) return;
         give(t, i, to, flags);
     }
 }
@@ -267,6 +315,7 @@ static void pass_on(uint64_t index, uint64_t to) {
 
 bool shared_is_wanted(void) {
     if (!me) return false;
+    if (unlikely(shared_stop_is_due())) return true;
     for (int i = 0; i < SHARED_REQUESTS; i++)
         if (__atomic_load_n(&self->request[i], __ATOMIC_RELAXED)) return true;
     return false;
@@ -283,6 +332,7 @@ static bool is_due(const struct shared_page *p, uint64_t request, uint64_t now, 
 /* Whether the R-thread that computes has had a page for long enough. */
 static bool is_any_due(void) {
     uint64_t now = now_ns();
+    if (unlikely(shared_stop_is_due())) return true;
     for (int i = 0; i < SHARED_REQUESTS; i++) {
         uint64_t request = __atomic_load_n(&self->request[i], __ATOMIC_ACQUIRE);
         if (request && is_due(&shared_tables()->pages[REQUEST_INDEX(request)], request, now, true)) return true;
@@ -291,6 +341,7 @@ static bool is_any_due(void) {
 }
 
 void shared_serve(struct thread *t, uint8_t flags, bool computing) {
+    if (unlikely(shared_stop_is_due())) shared_stop_here(t, flags);
     uint64_t now = now_ns();
     bool gave = false;
     for (int i = 0; i < SHARED_REQUESTS; i++) {
@@ -300,6 +351,7 @@ void shared_serve(struct thread *t, uint8_t flags, bool computing) {
         struct shared_page *p = &shared_tables()->pages[index];
         uint64_t owner = owner_of(p, index);
         if (owner == (me | OWNER_GIVEN) && is_awaited(index)) continue; /* not here yet */
+        if (to && is_stopped(REQUEST_RING(request))) to = 0; /* it will ask again */
         if (owner == me && to && !is_due(p, request, now, computing)) continue;
         __atomic_store_n(&self->request[i], 0, __ATOMIC_RELEASE);
         if (owner == me && to) {
@@ -312,10 +364,43 @@ void shared_serve(struct thread *t, uint8_t flags, bool computing) {
     if (gave && (computing || !n_awaited)) self->session_ns = now; /* back to the end of the queue */
 }
 
+static void log_release(struct thread *t, struct shared_at at, uint8_t flags) {
+    log_page(t, EV_RELEASE, at, shared_tables()->pages[shared_index(at, 0)].version, UINT64_MAX, flags);
+}
+
+static void give_up(struct thread *t, struct shared_at at, uint8_t flags) {
+    struct shared_page *p = &shared_tables()->pages[shared_index(at, 0)];
+    __atomic_store_n(&p->owner, OWNER_NOBODY, __ATOMIC_RELEASE);
+    __atomic_add_fetch(&p->version, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&p->waiters, __ATOMIC_SEQ_CST)) wake_all(&p->version);
+}
+
+void shared_release_all(struct thread *t, uint8_t flags) {
+    shared_close_all();
+    shared_each_owned(t, flags, log_release);
+    stream_commit();
+    shared_each_owned(t, flags, give_up); /* from here on others may have them */
+    shared_disown_all();
+}
+
+struct shared_sharer *shared_self(void) { return me ? self : NULL; }
+
 void shared_claim(uint64_t object, uint64_t page, uint64_t n) {
     enrol();
     for (uint64_t i = page - page % SHARED_CHUNK_PAGES; i < page + n; i += SHARED_CHUNK_PAGES)
         shared_index((struct shared_at){object, i}, me);
+}
+
+bool shared_claim_file(struct thread *t, uint64_t object, uint64_t bytes) {
+    uint64_t n = PAGE_UP(bytes) / PAGE_SIZE;
+    if (bytes > CLAIM_MOST) return false;
+    shared_start_pager(t); /* others may ask from now on */
+    bool all = true;
+    for (uint64_t i = 0; i < n; i += SHARED_CHUNK_PAGES) {
+        uint64_t index = shared_index((struct shared_at){object, i}, me);
+        all &= shared_tables()->chunks[index / SHARED_CHUNK_PAGES].first == me;
+    }
+    return all; /* if not: what is ours already is taken page by page */
 }
 
 void shared_ended(void) {
@@ -408,18 +493,10 @@ static bool is_in_memory(int fd) {
     return SYS(fstatfs, fd, fs) == 0 && fs[0] == TMPFS_MAGIC_;
 }
 
-/* Memory that JITs map twice, once to write and once to execute: both views must stay one memory at replay. */
-static bool is_memfd(int fd) {
-    char link[32], name[16];
-    if (fd < 0) return false;
-    fmt_into(link, sizeof link, "/proc/self/fd/%d", fd);
-    long n = SYS(readlinkat, -100 /* AT_FDCWD */, link, name, sizeof name - 1);
-    if (n < 0) return false;
-    name[n] = '\0';
-    return str_starts(name, "/memfd:");
-}
+/* The mapping can be written, now or after mprotect. */
+static bool is_writable(int fd) { return (SYS(fcntl, fd, F_GETFL) & O_ACCMODE) == O_RDWR; }
 
 bool shared_tracks(int fd, const struct mapping *m) {
-    if ((m->prot & PROT_EXEC) || !shared_tables() || is_memfd(fd)) return false;
-    return (m->prot & PROT_WRITE) || fd < 0 || is_in_memory(fd) || shared_object_is_known(m->object);
+    if (!shared_tables()) return false;
+    return fd < 0 || is_writable(fd) || is_in_memory(fd) || shared_object_is_known(m->object);
 }

@@ -462,6 +462,11 @@ static bool is_tried_again(struct thread *t, const struct pending_signal *s) {
     return the_mode->fault(t, s, kills);
 }
 
+/* Replay: memory behind the end of a file, which is closed for want of such an end. */
+static bool is_bus(const struct thread *t, const struct pending_signal *s) {
+    return s->is_fault && t->fault_trapno == TRAP_PAGE_FAULT && shared_is_bus(t->fault_cr2);
+}
+
 /* Whether something waits that is not held by the program's mask. */
 static bool has_deferred(const struct thread *t) {
     for (int i = 0; i < t->n_pending; i++) {
@@ -494,7 +499,11 @@ static void deliver_pending(struct thread *t, bool faults, uint8_t flags) {
     t->n_pending = 0;
     for (int i = 0; i < n; i++) {
         struct pending_signal *s = &todo[i];
-        if (is_own_fault(t, s) || is_tried_again(t, s)) continue;
+        if (is_bus(t, s))
+            s->info.signo = SIGBUS_;
+        else if (is_own_fault(t, s))
+            continue;
+        if (is_tried_again(t, s)) continue;
         /* sent by somebody, of a kind that the kernel does not block for us, and the program does: later */
         bool held = !s->is_fault && is_sync(s->info.signo) && (t->sigmask & SIG_BIT(s->info.signo));
         if (held || (faults && !s->is_fault)) {

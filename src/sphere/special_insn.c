@@ -11,6 +11,8 @@
 #include "sphere/operand.h"
 #include "sphere/recorded_insn.h"
 #include "sphere/segment.h"
+#include "sphere/shared.h"
+#include "sphere/shared_values.h"
 #include "sphere/signals.h"
 
 #define SIGILL_ 4
@@ -277,6 +279,10 @@ void special_fetch_fault(struct tblock *t, gaddr addr) {
         protection(t, 0);
         return;
     }
+    if (unlikely(shared_active) && shared_fault(t->thread, addr, PF_USER | PF_FETCH)) {
+        engine_drop_block(t->pc); /* if it ends where the page begins */
+        return;
+    }
     struct mapping m;
     bool mapped = aspace_find(addr, &m);
     uint8_t byte;
@@ -298,7 +304,10 @@ void special_insn(struct tblock *t, enum special what) {
         return;
     }
     if (what == SPECIAL_BREAK) {
-        debug_break(t);
+        if (debug_is_on)
+            debug_break(t);
+        else
+            values_break(t);
         return;
     }
     struct doing d = {.t = t};

@@ -39,6 +39,7 @@
 #include "sphere/replay.h"
 #include "sphere/restore.h"
 #include "sphere/runtime.h"
+#include "sphere/shared_values.h"
 #include "sphere/signals.h"
 #include "sphere/special_insn.h"
 #include "sphere/sys/special.h"
@@ -481,6 +482,7 @@ static void start_here(void *sp) {
         if (!seccomp_from_text(&t->seccomp, *f)) die("a seccomp filter was lost in execve");
     if (the_mode->insn) special_recorded = the_mode->insn;
     if (the_mode != &mode_run) channel_attach(rt_fd + 1);
+    if (the_mode->access) engine_host.has_break = values_has;
     if (o.work_fd >= 0) {
         debug_start(o.work_fd, o.work_slot);
         engine_host.debug = debug_enter;

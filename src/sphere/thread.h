@@ -121,6 +121,7 @@ struct thread {
     struct thread *turn_next;     /* in the queue for the turn */
     gaddr marked_word;            /* recording: the call under way has marked a robust mutex whose owner was killed */
     bool turn_lent;               /* in a call during which the turn may be stolen */
+    bool access_will_do; /* the page that it waits for may as well become nobody's (shared_values.h) */
     void (*service)(struct thread *t); /* a thread of the runtime's own: what it does, forever */
     struct scheduled *scheduled; /* replay: all of the thread that a kernel thread would have. Recording: the same, when it may
                                     lose the turn */

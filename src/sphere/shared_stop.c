@@ -1,0 +1,134 @@
+#include "sphere/shared_stop.h"
+
+#include <linux/futex.h>
+#include <linux/time_types.h>
+
+#include "inproc/fmt.h"
+#include "inproc/sys.h"
+#include "recorder/order.h"
+#include "sphere/shared.h"
+
+enum { SIGSTOP_ = 19, SIGTSTP_ = 20, SIGTTIN_ = 21, SIGTTOU_ = 22 };
+enum stopping { STOP_NONE, STOP_ASKED, STOP_READY, STOP_SENT }; /* shared_sharer.stopping */
+
+#define LOOK_NS 20000000l /* how often one who waits looks whether the other one lives */
+
+static void set(uint32_t *state, enum stopping to) {
+    __atomic_store_n(state, to, __ATOMIC_SEQ_CST);
+    SYS(futex, state, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
+}
+
+static void wait_while(uint32_t *state, enum stopping is) {
+    struct __kernel_timespec timeout = {0, LOOK_NS};
+    SYS(futex, state, FUTEX_WAIT, is, &timeout, 0, 0);
+}
+
+static bool change(struct shared_sharer *s, enum stopping from, enum stopping to) {
+    uint32_t expected = from;
+    return __atomic_compare_exchange_n(&s->stopping, &expected, to, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+/* ---- who sends ---- */
+
+static bool stops(uint64_t signo) { return signo >= SIGSTOP_ && signo <= SIGTTOU_; }
+
+bool shared_stop_is_sent(uint64_t nr, const uint64_t a[6], int *pid) {
+    *pid = (int)a[0];
+    switch (nr) {
+    case __NR_kill:
+    case __NR_rt_sigqueueinfo: return stops(a[1]);
+    case __NR_tkill: /* the first thread's number is the process's; others are rare for such signals */ return stops(a[1]);
+    case __NR_tgkill:
+    case __NR_rt_tgsigqueueinfo: return stops(a[2]);
+    default: return false;
+    }
+}
+
+static bool is_meant(const struct shared_sharer *s, int pid) {
+    if (!s->pid || pid == -1) return s->pid != 0;
+    if (pid > 0) return (int)s->pid == pid;
+    long group = pid ? -pid : SYS(getpgid, 0);
+    return SYS(getpgid, s->pid) == group;
+}
+
+static bool can_answer(const struct shared_sharer *s) {
+    return shared_sharer_lives(s) && !__atomic_load_n(&s->stopped, __ATOMIC_ACQUIRE);
+}
+
+/* Asks s, and waits until it has no page and does not run. False: there is nothing to wait for. */
+static bool make_ready(struct shared_sharer *s) {
+    if (!can_answer(s) || !change(s, STOP_NONE, STOP_ASKED)) return false;
+    shared_ring(s);
+    while (__atomic_load_n(&s->stopping, __ATOMIC_ACQUIRE) == STOP_ASKED && can_answer(s)) wait_while(&s->stopping, STOP_ASKED);
+    return !change(s, STOP_ASKED, STOP_NONE);
+}
+
+static uint64_t asked[CHANNEL_RINGS / 64]; /* of the one call that is under way: it keeps the turn, but for the asking */
+
+void shared_stop_before(struct thread *t, int pid) {
+    struct shared_tables *tables = shared_tables();
+    for (uint32_t i = 0; tables && i < CHANNEL_RINGS; i++) {
+        struct shared_sharer *s = &tables->sharers[i];
+        if (s == shared_self() || !is_meant(s, pid)) continue;
+        order_enter_call(t, true);
+        if (make_ready(s)) asked[i / 64] |= 1ull << (i % 64);
+        order_leave_call(t);
+    }
+    struct shared_sharer *self = shared_self();
+    if (!self || !is_meant(self, pid)) return;
+    shared_release_all(t, EVF_AT_GATE);
+    __atomic_store_n(&self->stopped, 1, __ATOMIC_RELEASE);
+}
+
+/* The letter of its state, or 'X': it is no more. */
+static char state_of(uint32_t pid) {
+    char text[512], path[32];
+    fmt_into(path, sizeof path, "/proc/%u/stat", pid);
+    long fd = SYS(openat, -100 /* AT_FDCWD */, path, 02000000 /* O_CLOEXEC */);
+    if (fd < 0) return 'X';
+    long n = SYS(read, fd, text, sizeof text - 1);
+    SYS(close, fd);
+    while (n > 0 && text[n - 1] != ')') n--; /* the name may hold anything */
+    return n > 0 && n + 1 < (long)sizeof text ? text[n + 1] : 'X';
+}
+
+/* Once one thread has stopped, no other one gets out of the kernel. Signals that are handled or blocked stop nobody. */
+static void await_stopped(uint32_t pid) {
+    for (int i = 0; i < 250; i++) {
+        char state = state_of(pid);
+        if (state == 'T' || state == 't' || state == 'Z' || state == 'X') return;
+        struct __kernel_timespec moment = {0, 100000};
+        SYS(nanosleep, &moment, 0);
+    }
+}
+
+void shared_stop_after(void) {
+    for (uint32_t i = 0; i < CHANNEL_RINGS; i++) {
+        if (!(asked[i / 64] >> (i % 64) & 1)) continue;
+        struct shared_sharer *s = &shared_tables()->sharers[i];
+        await_stopped(s->pid);
+        set(&s->stopping, STOP_SENT);
+        asked[i / 64] &= ~(1ull << (i % 64));
+    }
+    if (shared_self()) __atomic_store_n(&shared_self()->stopped, 0, __ATOMIC_RELEASE);
+}
+
+/* ---- who stops ---- */
+
+bool shared_stop_is_due(void) {
+    return shared_self() && __atomic_load_n(&shared_self()->stopping, __ATOMIC_ACQUIRE) == STOP_ASKED;
+}
+
+void shared_stop_here(struct thread *t, uint8_t flags) {
+    struct shared_sharer *self = shared_self();
+    shared_release_all(t, flags);
+    __atomic_store_n(&self->stopped, 1, __ATOMIC_SEQ_CST);
+    if (change(self, STOP_ASKED, STOP_READY)) {
+        set(&self->stopping, STOP_READY);
+        /* stopped here; if the sender has died meanwhile, nobody will say so */
+        for (int i = 0; i < 100 && __atomic_load_n(&self->stopping, __ATOMIC_ACQUIRE) == STOP_READY; i++)
+            wait_while(&self->stopping, STOP_READY);
+        set(&self->stopping, STOP_NONE);
+    }
+    __atomic_store_n(&self->stopped, 0, __ATOMIC_RELEASE);
+}

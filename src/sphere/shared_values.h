@@ -1,0 +1,44 @@
+/* Shared pages that change hands all the time are nobody's: each access to them is an event of its own, with the value that was
+ * there, so their owners need no order. The instruction is done by the runtime, on a copy of what its operand holds; where such an
+ * instruction has been seen, its translation leaves the cache in front of it, so that only the first time costs a fault.
+ * A page comes back to an owner when somebody needs all of it (a system call, an instruction that is not done here), or when
+ * nobody else has used it for a while; its contents are in the log then. */
+#ifndef REPRISE_SHARED_VALUES_H
+#define REPRISE_SHARED_VALUES_H
+
+#include "engine/decode.h"
+#include "sphere/shared.h"
+#include "sphere/thread.h"
+
+struct value_access { /* an instruction that touches one value in memory */
+    struct insn in;
+    uint8_t bytes[INSN_MAX_LEN];
+    gaddr addr; /* of its operand */
+    uint8_t size;
+};
+
+/* The instruction at the thread's pc, if it can be done here. */
+bool values_decode(struct thread *t, struct value_access *a);
+/* Does it, where memory holds *value; then *value is what it holds afterwards. Registers and pc are the next instruction's. */
+void values_run(struct thread *t, const struct value_access *a, uint64_t *value);
+
+/* From now on the instruction at pc leaves the cache. */
+void values_note(gaddr pc);
+/* engine_host.has_break */
+bool values_has(gaddr pc);
+/* SPECIAL_BREAK in front of such an instruction. */
+void values_break(struct tblock *tb);
+
+/* Recording: mode.access. */
+bool values_record(struct thread *t, struct shared_at at, const struct value_access *a, bool faulted);
+/* Recording: whether a page has changed hands so often that it is to be nobody's. Counts. */
+bool values_is_hot(struct shared_page *p, uint64_t now_ns);
+/* Recording: whether the page is nobody's, and had better stay so. */
+bool values_will_do(const struct shared_page *p);
+/* Recording: takes a page that is nobody's; the caller logs its contents. */
+bool values_take_back(struct shared_page *p, uint64_t me);
+
+/* insn_run.S */
+void insn_run(struct tblock *tb, const void *code);
+
+#endif
