@@ -120,6 +120,37 @@ def make(b, options, note):
     note("recording", "make", {"native": min(native), "record": ratio, "replay": min(replay) / min(native)})
 
 
+def at_once(b, n, prefix, command, env):
+    """Wall and CPU of n runs at the same time."""
+    before, begin = os.times(), time.monotonic()
+    quiet = dict(stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for p in [subprocess.Popen(prefix + command, cwd=b.INPUT, env=env, **quiet) for _ in range(n)]:
+        p.wait()
+    after = os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return time.monotonic() - begin, cpu
+
+
+def two_spheres(b, options, note):
+    """Two recordings at the same time: do they slow each other more than two native runs do?"""
+    if not options.wants("rec:two spheres"):
+        return
+    r = Recordings(b.WORK)
+    command = b.resolve(["xz", "-6", "-T1", "-c", "text2"])
+    best = {}
+    for _ in range(options.n):
+        for what, prefix in (("native", []), ("record", [b.REPRISE, "record", "--"])):
+            for n in (1, 2):
+                r.forget()
+                got = at_once(b, n, prefix, command, r.env(b.ENV))
+                best[what, n] = [min(x) for x in zip(got, best.get((what, n), got))]
+    r.close()
+    wall, cpu = ((best["record", 2][i] / best["record", 1][i]) / (best["native", 2][i] / best["native", 1][i]) for i in (0, 1))
+    print(f"two recordings at once, against one: {best['record', 2][0] / best['record', 1][0]:.2f} in time, natively "
+          f"{best['native', 2][0] / best['native', 1][0]:.2f}: {wall:.2f} times that, {cpu:.2f} in CPU (target 1.10)", flush=True)
+    note("recording", "two spheres", {"wall": wall, "cpu": cpu})
+
+
 def threads(b, options, note):
     """Compressors with threads, against themselves on one processor."""
     for name, command in (("xz -T2", ["xz", "-T2", "-6", "--block-size=2MiB", "-c", "text12"]), ("pigz", ["pigz", "-p2", "-9c", "text12"])):
@@ -175,5 +206,5 @@ def idle_and_size(b, options, note):
 
 
 def run(b, options, note):
-    for part in (programs, make, threads, servers, idle_and_size):
+    for part in (programs, make, two_spheres, threads, servers, idle_and_size):
         part(b, options, note)

@@ -241,8 +241,8 @@ static void on_fault(struct thread *t, struct siginfo_raw *info, struct ucontext
 /* A write in the cache to a page that the tracker has closed: it is repeated. At once, because writes that are not the guest's
  * own (host addresses below its stack) would otherwise be left out. In the cache no thread holds a lock. */
 static bool is_closed_page(int signo, const struct ucontext_raw *uc) {
-    return signo == SIGSEGV_ && uc->mc.trapno == TRAP_PAGE_FAULT && (uc->mc.err & PF_WRITE) && cache_contains(uc->mc.rip) &&
-           track_write_fault(uc->mc.cr2);
+    return signo == SIGSEGV_ && uc->mc.trapno == TRAP_PAGE_FAULT && (uc->mc.err & PF_WRITE) &&
+           cache_contains(uc->mc.rip) && track_write_fault(uc->mc.cr2);
 }
 
 void signals_handle(int signo, struct siginfo_raw *info, struct ucontext_raw *uc) {
@@ -683,11 +683,21 @@ void signals_waited(struct thread *t, uint64_t mask, long ret) {
 
 /* ---- start ---- */
 
-void signals_start(struct process *p, uint64_t inherited_mask) {
-    for (int s = 1; s <= NSIG_MAX; s++) {
-        struct ksigaction k;
-        if (SYS(rt_sigaction, s, 0, &k, 8) == 0 && k.handler == 1) p->action[s].handler = 1;
-    }
+uint64_t signals_ignored(const struct process *p) {
+    uint64_t set = 0;
+    for (int s = 1; s <= NSIG_MAX; s++)
+        if (p->action[s].handler == 1) set |= SIG_BIT(s);
+    return set;
+}
+
+static bool kernel_ignores(int s) {
+    struct ksigaction k;
+    return SYS(rt_sigaction, s, 0, &k, 8) == 0 && k.handler == 1;
+}
+
+void signals_start(struct process *p, uint64_t inherited_mask, const uint64_t *ignored) {
+    for (int s = 1; s <= NSIG_MAX; s++)
+        if (ignored ? (*ignored & SIG_BIT(s)) != 0 : kernel_ignores(s)) p->action[s].handler = 1;
     for (int s = 1; s <= NSIG_MAX; s++)
         if (is_sync(s) || is_last_word(s, &p->action[s])) install(p, s);
     sigframe_start();

@@ -8,7 +8,9 @@
 #define SIG_BIT(s) (1ull << ((s)-1))
 #define SIGNALS_SYNC (SIG_BIT(4) | SIG_BIT(5) | SIG_BIT(7) | SIG_BIT(8) | SIG_BIT(11))
 
-void signals_start(struct process *p, uint64_t inherited_mask);
+/* ignored: the signals that the program before execve ignored; NULL: the kernel knows. */
+void signals_start(struct process *p, uint64_t inherited_mask, const uint64_t *ignored);
+uint64_t signals_ignored(const struct process *p);
 /* Sets the kernel's mask from t->sigmask. */
 void signals_apply_mask(struct thread *t);
 void signals_block_all(void);

@@ -4,7 +4,7 @@
  * execve. Keys: cache, cachedir, seed (hex), cachesize and cachelimit (KB), trace,
  * traces (the descriptor behind the runtime's own leads to the trace table), single-from, crash, policy, mode, store, verify, cpu; from execve only: execfd (PATH is
  * open there), rtfd (so is the runtime),
- * mask (the program's signal mask, hex), limits, mdwe, traced, stream, ring, oldring, parent, outs (recording), crowded (no descriptors are left). After PATH may come the program's seccomp
+ * mask (the program's signal mask, hex), ignored (signals, hex), vdso (lengths of its pieces), limits, mdwe, traced, stream, ring, oldring, parent, outs (recording), crowded (no descriptors are left). After PATH may come the program's seccomp
  * filters, one argument each. */
 #include <asm/stat.h>
 #include <elf.h>
@@ -109,6 +109,9 @@ struct orders {
     bool crowded;
     bool crash;
     const char *limits;
+    bool has_ignored;
+    uint64_t ignored; /* signals */
+    const char *vdso;
     char **filters; /* up to argv[-1], which is "--" */
     const struct policy *policy;
     int channel_fd, socket_fd, work_fd, image_fd;
@@ -197,13 +200,18 @@ static void read_option(struct orders *o, const char *key) {
     }
     if (str_starts(key, "crowded=")) o->crowded = true;
     if (str_starts(key, "limits=")) o->limits = value;
+    if (str_starts(key, "ignored=")) {
+        o->has_ignored = true;
+        o->ignored = number(value, 16);
+    }
+    if (str_starts(key, "vdso=")) o->vdso = value;
 }
 
 /* What concerns one execve alone is not handed on. */
 static bool is_for_once(const char *key) {
     static const char *const keys[] = {
         "execfd=", "rtfd=",    "mask=",   "mdwe=", "crowded=", "limits=", "chanfd=", "sockfd=", "workfd=",
-        "slot=",   "imagefd=", "stream=", "ring=", "oldring=", "parent=", "outs=",   "traced="};
+        "slot=",   "imagefd=", "stream=", "ring=", "oldring=", "parent=", "outs=",   "traced=", "ignored=", "vdso="};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if (str_starts(key, keys[i])) return true;
     return false;
@@ -427,7 +435,7 @@ struct loading {
 static void load_program(void *arg) {
     struct loading *l = arg;
     const struct orders *o = l->o;
-    gaddr vdso = vdso_move(the_runtime.kernel_auxv, !the_mode->hides_vdso);
+    gaddr vdso = vdso_move(the_runtime.kernel_auxv, !the_mode->hides_vdso, o->vdso);
     if (the_mode->hides_vdso) vdso = vdso_map_own();
     struct exec_image image = {(int)open_program(o, l->rt_fd), o->path, o->argv, o->envp};
     char why[160] = "";
@@ -476,7 +484,7 @@ static void start_here(void *sp) {
     uint64_t mask = 0;
     SYS(rt_sigprocmask, 0, 0, &mask, 8);
     t->sigmask = o.has_mask ? o.mask : mask;
-    signals_start(p, t->sigmask);
+    signals_start(p, t->sigmask, o.has_ignored ? &o.ignored : NULL);
 
     for (char **f = o.filters; f < o.argv - 1; f++)
         if (!seccomp_from_text(&t->seccomp, *f)) die("a seccomp filter was lost in execve");

@@ -4,6 +4,7 @@
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 
+#include "inproc/fmt.h"
 #include "inproc/layout.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
@@ -44,6 +45,42 @@ static int find_pieces(struct piece *out, int cap) {
     return found;
 }
 
+/* The pieces lie one behind the other, the code last, where the auxiliary vector says: only their lengths are to be known, and
+ * those are the same as long as the kernel runs. So the runtime behind an execve is told. */
+#define PIECES_MAX 8
+static uint64_t lengths[PIECES_MAX];
+static int n_lengths;
+
+static void note_lengths(const struct piece *p, int n, uint64_t ehdr) {
+    for (int i = 0; i + 1 < n; i++)
+        if (p[i].end != p[i + 1].start || p[i].code) return;
+    if (!p[n - 1].code || p[n - 1].start != ehdr) return;
+    for (int i = 0; i < n; i++) lengths[i] = p[i].end - p[i].start;
+    n_lengths = n;
+}
+
+size_t vdso_to_text(char *out, size_t cap) {
+    size_t at = 0;
+    for (int i = 0; i < n_lengths; i++) at += fmt_into(out + at, cap - at, i ? ":%lx" : ",vdso=%lx", lengths[i]);
+    return at;
+}
+
+static int told_pieces(struct piece *out, const char *text, uint64_t ehdr) {
+    uint64_t below = 0;
+    int n = 0;
+    while (n < PIECES_MAX) {
+        out[n++].end = read_hex(&text); /* the length, for now */
+        if (*text++ != ':') break;
+    }
+    for (int i = 0; i + 1 < n; i++) below += out[i].end;
+    for (int i = 0; i < n; i++) {
+        out[i].start = i ? out[i - 1].end : ehdr - below;
+        out[i].end += out[i].start;
+        out[i].code = i == n - 1;
+    }
+    return n;
+}
+
 int (*vdso_clock_gettime)(int clock, int64_t out[2]);
 
 /* The kernel's own image: its headers can be trusted. */
@@ -66,12 +103,13 @@ static uint64_t find_symbol(uint64_t base, const char *wanted) {
     return 0;
 }
 
-gaddr vdso_move(const uint64_t *auxv, bool shown) {
+gaddr vdso_move(const uint64_t *auxv, bool shown, const char *told) {
     uint64_t ehdr = 0;
     for (; auxv[0]; auxv += 2)
         if (auxv[0] == AT_SYSINFO_EHDR) ehdr = auxv[1];
-    struct piece p[8];
-    int n = ehdr ? find_pieces(p, 8) : 0;
+    struct piece p[PIECES_MAX];
+    int n = !ehdr ? 0 : told ? told_pieces(p, told, ehdr) : find_pieces(p, PIECES_MAX);
+    if (n) note_lengths(p, n, ehdr);
     if (n < 2 || p[n - 1].end - p[0].start > VDSO_AREA) return 0;
     gaddr result = 0;
     for (int i = 0; i < n; i++) {

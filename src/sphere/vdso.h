@@ -5,7 +5,9 @@
 #include "inproc/types.h"
 
 /* Address of the vDSO that the program shall see; 0: none. Unless `shown`, it is the runtime's alone. */
-gaddr vdso_move(const uint64_t *auxv, bool shown);
+gaddr vdso_move(const uint64_t *auxv, bool shown, const char *told);
+/* For the runtime behind an execve, which is `told` it: an option, or nothing. */
+size_t vdso_to_text(char *out, size_t cap);
 
 /* Maps the vDSO of src/vdso, whose functions are ordinary system calls, for the program to see. */
 gaddr vdso_map_own(void);

@@ -12,8 +12,10 @@
 #include "sphere/loader.h"
 #include "sphere/mode.h"
 #include "sphere/runtime.h"
+#include "sphere/signals.h"
 #include "sphere/sys/proc_files.h"
 #include "sphere/sys/special.h"
+#include "sphere/vdso.h"
 
 #ifndef AT_EXECVE_CHECK
 #define AT_EXECVE_CHECK 0x10000 /* Linux 6.14 */
@@ -207,6 +209,8 @@ static void make_options(struct thread *t, const struct exec *e, char *out, size
     size_t n = fmt_into(out, cap, "%s,rtfd=%d,mask=%lx", the_runtime.options, fd_own(), t->sigmask);
     if (e->fd >= 0) n += fmt_into(out + n, cap - n, ",execfd=%d", e->fd);
     if (e->crowded) n += fmt_into(out + n, cap - n, ",crowded=1");
+    n += fmt_into(out + n, cap - n, ",ignored=%lx", signals_ignored(t->process));
+    n += vdso_to_text(out + n, cap - n);
     char limits[LIMITS_TEXT];
     limits_to_text(&t->process->limits, limits, sizeof limits);
     n += fmt_into(out + n, cap - n, ",limits=%s", limits);
@@ -217,7 +221,7 @@ static void make_options(struct thread *t, const struct exec *e, char *out, size
 }
 
 static long exec_runtime(struct tblock *t, struct exec *e, gaddr argv, gaddr envp) {
-    char options[sizeof the_runtime.options + 400];
+    char options[sizeof the_runtime.options + 640];
     make_options(t->thread, e, options, sizeof options);
     struct vector args = {0};
     long ret = make_vector(t, e, options, argv, &args);
