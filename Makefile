@@ -51,7 +51,7 @@ $(BUILD)/gen/decode_table.h: $(BUILD)/gen_decode
 
 # ---- the runtime: freestanding, position independent, no libc ---------------------------------------------------------
 RT_DIRS  := src/inproc src/engine src/sphere src/sphere/sys src/recorder src/ckpt/rt
-RT_SRC   := $(foreach d,$(RT_DIRS),$(wildcard $d/*.c) $(wildcard $d/*.S))
+RT_SRC   := $(foreach d,$(RT_DIRS),$(wildcard $d/*.c) $(wildcard $d/*.S)) src/rsp/agent.c
 RT_OBJ   := $(RT_SRC:%=$(BUILD)/rt/%.o)
 # No vector registers: the runtime then need not save the program's on entry. Without RELRO nothing is left to mprotect.
 RT_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Werror=implicit-function-declaration \

@@ -76,6 +76,7 @@ enum worker_ask {
     ASK_THREADS,       /* Answer: number of struct worker_thread in data */
     ASK_REGIONS,       /* arg[0]: first. Answer: number of struct worker_region in data */
     ASK_BREAKS,        /* arg[0]: number of struct worker_break in data; arg[1]: in addition to those there are */
+    ASK_CONDITIONS,    /* arg[0]: bytes of struct worker_condition in data; arg[1]: in addition */
     ASK_HASH,          /* Answer: of all private memory */
     ASK_DIVERT,        /* leaves the recording: runs on without a log */
 };
@@ -131,6 +132,16 @@ struct worker_break {
     uint64_t addr, len;
     uint32_t kind, reserved;
 };
+
+/* Of the breakpoint at `addr`: it is one if any of its conditions is true, or cannot be evaluated (rsp/agent.h). */
+struct worker_condition {
+    uint64_t addr;
+    uint32_t len, reserved;
+    uint8_t code[];
+};
+static inline uint64_t worker_condition_size(uint64_t len) {
+    return (sizeof(struct worker_condition) + len + 7) & ~7ul;
+}
 
 struct worker_slot {
     uint32_t asked;    /* futex */

@@ -198,6 +198,9 @@ static bool set_break(struct target *t, enum break_kind kind, uint64_t addr, siz
 static bool clear_break(struct target *t, enum break_kind kind, uint64_t addr, size_t len) {
     return now(t)->ops->clear_break(now(t), kind, addr, len);
 }
+static void set_conditions(struct target *t, uint64_t addr, const struct condition *list, size_t n) {
+    now(t)->ops->set_conditions(now(t), addr, list, n);
+}
 static bool command(struct target *t, const char *text, char *out, size_t cap) {
     return now(t)->ops->command(now(t), text, out, cap);
 }
@@ -233,6 +236,7 @@ static const struct target_ops process_ops = {
     .open_file = open_file,
     .set_break = set_break,
     .clear_break = clear_break,
+    .set_conditions = set_conditions,
     .command = command,
     .close = close_process,
 };

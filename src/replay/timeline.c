@@ -66,62 +66,6 @@ static void forget_interrupt(struct timeline *t) {
     __atomic_store_n(&t->session.control->interrupt, 0, __ATOMIC_RELEASE);
 }
 
-/* ---- breakpoints ---- */
-
-static uint64_t hash_of(const struct timeline *t) {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < t->n_breaks; i++) {
-        const struct worker_break *b = &t->breaks[i];
-        uint64_t h =
-            (b->addr ^ b->kind * 0x9e3779b97f4a7c15ull) * 0xc2b2ae3d27d4eb4full ^ b->len * 0x165667b19e3779f9ull;
-        sum += h ^ h >> 31;
-    }
-    return t->n_breaks ? sum | 1 : 0;
-}
-
-/* The worker gets the breakpoints that there are, or none. */
-static void arm(struct timeline *t, struct worker *w, bool with) {
-    uint64_t wanted = with ? t->version : 0;
-    if (w->breaks == wanted || w->is_gone) return;
-    const size_t most = WORKER_DATA / sizeof(struct worker_break);
-    size_t n = with ? t->n_breaks : 0, done = 0;
-    do {
-        size_t k = n - done < most ? n - done : most;
-        if (k) memcpy(session_slot(&t->session, w)->data, t->breaks + done, k * sizeof *t->breaks);
-        session_ask(&t->session, w, ASK_BREAKS, k, done > 0);
-        done += k;
-    } while (done < n);
-    w->breaks = wanted;
-}
-
-static bool set_break(struct target *target, enum break_kind kind, uint64_t addr, size_t len) {
-    struct timeline *t = timeline_of(target);
-    if (kind != BREAK_EXEC && !len) return false;
-    if (t->n_breaks == t->breaks_room) {
-        size_t room = t->breaks_room ? t->breaks_room * 2 : 64;
-        void *p = realloc(t->breaks, room * sizeof *t->breaks);
-        if (!p) return false;
-        t->breaks = p;
-        t->breaks_room = room;
-    }
-    t->breaks[t->n_breaks++] = (struct worker_break){addr, kind == BREAK_EXEC ? 1 : len, (uint32_t)kind, 0};
-    t->version = hash_of(t);
-    return true;
-}
-
-static bool clear_break(struct target *target, enum break_kind kind, uint64_t addr, size_t len) {
-    struct timeline *t = timeline_of(target);
-    if (kind == BREAK_EXEC) len = 1;
-    for (size_t i = 0; i < t->n_breaks; i++) {
-        const struct worker_break *b = &t->breaks[i];
-        if (b->addr != addr || b->len != len || b->kind != (uint32_t)kind) continue;
-        t->breaks[i] = t->breaks[--t->n_breaks];
-        t->version = hash_of(t);
-        return true;
-    }
-    return false;
-}
-
 /* ---- signals ---- */
 
 static bool recording_has_signals(const struct recording *r, uint64_t number) {
@@ -182,7 +126,7 @@ static struct worker *reach(struct timeline *t, struct position p, bool may_move
     struct worker *w = set_out(t, p, may_move);
     if (!w) return NULL;
     if (is_at(w, p)) return w;
-    arm(t, w, false);
+    breakpoints_arm(t, w, false);
     bool good = true;
     for (size_t i = 0; good && near && i < sizeof events / sizeof *events; i++) {
         struct position way = {p.event > events[i] ? p.event - events[i] : 0, 0, 0};
@@ -274,7 +218,7 @@ static struct stop seek_end(struct target *target) {
         struct position last = {UINT64_MAX, 0, 0};
         struct worker *w = set_out(t, last, true);
         if (!w) return failure("cannot copy the process");
-        arm(t, w, false);
+        breakpoints_arm(t, w, false);
         if (!run_leaving_checkpoints(t, w, (struct worker_run){0})) return stop_of(w);
         become(t, w);
     }
@@ -349,7 +293,7 @@ static struct stop stop_at_hit(struct timeline *t, struct worker *from, const st
     }
     struct worker *w = session_fork(&t->session, from);
     if (!w) return failure("cannot copy the process");
-    arm(t, w, true);
+    breakpoints_arm(t, w, true);
     struct worker_run run = {.fresh = 1, .steady = 1, .stop_at = hit->number, .signals = t->signals};
     if (!session_run(&t->session, w, &run)) {
         session_kill(&t->session, w);
@@ -370,7 +314,7 @@ static int search(struct timeline *t, size_t i, struct position limit, struct st
         *out = failure("cannot copy the process");
         return -1;
     }
-    arm(t, w, true);
+    breakpoints_arm(t, w, true);
     struct worker_run run = run_to(limit);
     run.fresh = run.collect = 1;
     run.signals = t->signals;
@@ -410,7 +354,7 @@ static bool is_break_before_fault(const struct timeline *t) {
 static struct stop arrive_at_fault(struct timeline *t, struct position at) {
     struct worker *w = session_fork(&t->session, t->checkpoints[checkpoint_before(t, at)]);
     if (!w) return failure("cannot copy the process");
-    arm(t, w, false);
+    breakpoints_arm(t, w, false);
     struct worker_run run = steady_run_to(at);
     if (!is_at(w, at) && !session_run(&t->session, w, &run)) {
         session_kill(&t->session, w);
@@ -450,7 +394,7 @@ static struct stop forward(struct timeline *t, bool step, uint32_t thread) {
     struct worker *w = stands(t);
     if (worker_is_over(w)) return stop_of(w);
     struct worker_run run = {.signals = t->signals, .step = step, .thread = thread};
-    arm(t, w, true);
+    breakpoints_arm(t, w, true);
     if (t->diversion || step)
         session_run(&t->session, w, &run);
     else
@@ -543,17 +487,12 @@ static bool command(struct target *target, const char *text, char *out, size_t c
     return false;
 }
 
-void timeline_clear_breaks(struct target *target) {
-    struct timeline *t = timeline_of(target);
-    t->n_breaks = 0;
-    t->version = hash_of(t);
-}
-
 static void close_timeline(struct target *target) {
     struct timeline *t = timeline_of(target);
     session_close(&t->session);
     stored_close(&t->stored);
     free(t->breaks);
+    free(t->conditions);
     free(t);
 }
 
@@ -578,8 +517,9 @@ static const struct target_ops timeline_ops = {
     .pid = pid_of,
     .exe_path = inspect_exe_path,
     .open_file = inspect_open_file,
-    .set_break = set_break,
-    .clear_break = clear_break,
+    .set_break = breakpoints_set,
+    .clear_break = breakpoints_clear,
+    .set_conditions = breakpoints_set_conditions,
     .command = command,
     .close = close_timeline,
 };

@@ -30,6 +30,8 @@ struct timeline {
 
     struct worker_break *breaks;
     size_t n_breaks, breaks_room;
+    uint8_t *conditions; /* struct worker_condition, one after the other */
+    size_t conditions_len;
     uint64_t version; /* of the breakpoints: a hash; 0: none */
     uint64_t signals; /* to stop for: bit N - 1 for signal N */
     enum { NOT_LOOKED, HAS_SIGNALS, NO_SIGNALS } has_signals;
@@ -66,6 +68,14 @@ void scout_send(struct timeline *);
 void scout_collect(struct timeline *, struct position p);
 /* Those that are not needed go; the nearer to `work`, the denser they may be. */
 void checkpoints_thin(struct timeline *, uint64_t work);
+
+/* breakpoints.c */
+/* The worker gets the breakpoints that there are, or none. */
+void breakpoints_arm(struct timeline *, struct worker *w, bool with);
+/* Members of target_ops: */
+bool breakpoints_set(struct target *, enum break_kind, uint64_t addr, size_t len);
+bool breakpoints_clear(struct target *, enum break_kind, uint64_t addr, size_t len);
+void breakpoints_set_conditions(struct target *, uint64_t addr, const struct condition *list, size_t n);
 
 /* inspect.c */
 /* False: there is no such thread at the present place. */

@@ -1,8 +1,6 @@
 /* gdb's agent expressions: bytecode for a machine with one stack of 64-bit numbers. */
 #include "rsp/agent.h"
 
-#include <string.h>
-
 #define STACK_MAX 128
 #define STEPS_MAX 100000 /* an expression may jump backwards */
 

@@ -104,6 +104,21 @@ static bool others_use(const struct breaks *b, unsigned type, uint64_t addr, uin
 /* Breakpoints have the length of one instruction, which need not be known. */
 static size_t target_len(unsigned type, uint64_t len) { return type < 2 ? 1 : len; }
 
+/* What the target may pass at addr: where all conditions of all breakpoints there are false. */
+static void tell_conditions(const struct breaks *b, struct target *t, unsigned type, uint64_t addr, uint64_t len) {
+    struct condition all[2 * CONDITIONS_MAX];
+    size_t n = 0;
+    bool always = false;
+    for (unsigned i = 0; i < 2 && type < 2; i++) {
+        const struct break_set *s = find(b, i, addr, len);
+        if (!s) continue;
+        always |= s->n_conditions == 0;
+        if (s->n_conditions) memcpy(all + n, s->conditions, s->n_conditions * sizeof *all);
+        n += s->n_conditions;
+    }
+    if (type < 2) t->ops->set_conditions(t, addr, all, always ? 0 : n);
+}
+
 bool breaks_set(struct breaks *b, struct target *t, unsigned type, uint64_t addr, uint64_t len, struct in *in) {
     struct break_set set = {.used = true, .type = (uint8_t)type, .addr = addr, .len = len};
     if (type > 4 || (type >= 2 && (len == 0 || addr + len - 1 < addr))) return false;
@@ -124,6 +139,7 @@ bool breaks_set(struct breaks *b, struct target *t, unsigned type, uint64_t addr
         b->by_kind[kind_of(type)]++;
     }
     b->n_conditional += set.n_conditions > 0;
+    tell_conditions(b, t, type, addr, len);
     return true;
 }
 
@@ -135,6 +151,7 @@ bool breaks_unset(struct breaks *b, struct target *t, unsigned type, uint64_t ad
     take_out(b, s);
     b->n_used--;
     b->by_kind[kind_of(type)]--;
+    tell_conditions(b, t, type, addr, len);
     return others_use(b, type, addr, len) || t->ops->clear_break(t, kind_of(type), addr, target_len(type, len));
 }
 
@@ -143,6 +160,7 @@ void breaks_clear(struct breaks *b, struct target *t) {
         struct break_set s = b->slots[i];
         if (!s.used) continue;
         free_conditions(s.conditions, s.n_conditions);
+        if (s.type < 2) t->ops->set_conditions(t, s.addr, NULL, 0);
         if (s.type == 1 && find(b, 0, s.addr, s.len)) continue;
         t->ops->clear_break(t, kind_of(s.type), s.addr, target_len(s.type, s.len));
     }

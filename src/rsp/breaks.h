@@ -7,11 +7,6 @@
 #include "rsp/target.h"
 #include "rsp/text.h"
 
-struct condition {
-    uint8_t *code;
-    size_t n;
-};
-
 struct break_set {
     bool used;
     uint8_t type; /* 0 to 4, as in Z packets */

@@ -47,6 +47,12 @@ struct stop {
 
 enum break_kind { BREAK_EXEC, BREAK_WRITE, BREAK_READ, BREAK_ACCESS };
 
+/* Of a breakpoint, as gdb compiles it (rsp/agent.h). */
+struct condition {
+    uint8_t *code;
+    size_t n;
+};
+
 struct thread_facts {
     int tid;
     char name[32];
@@ -107,6 +113,8 @@ struct target_ops {
 
     bool (*set_break)(struct target *t, enum break_kind kind, uint64_t addr, size_t len);
     bool (*clear_break)(struct target *t, enum break_kind kind, uint64_t addr, size_t len);
+    /* The target may pass the breakpoint at addr where all of these are false, and need not. None: it always counts. */
+    void (*set_conditions)(struct target *t, uint64_t addr, const struct condition *list, size_t n);
     /* gdb's `monitor` commands that concern the recording (when, info recording ...): text for the user into out. False: unknown. */
     bool (*command)(struct target *t, const char *text, char *out, size_t cap);
     void (*close)(struct target *t);

@@ -13,6 +13,7 @@
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
 #include "sphere/channel.h"
+#include "sphere/debug_condition.h"
 #include "sphere/debug_state.h"
 #include "sphere/debug_watch.h"
 #include "sphere/gate.h"
@@ -169,7 +170,7 @@ static void describe(struct thread *t, enum worker_reason why) {
     s->hits = hits;
 }
 
-static bool count_hit(struct thread *t, enum worker_reason why, gaddr addr);
+static bool hits_break(struct thread *t);
 
 /* The run that is asked for begins. False: it is over already. */
 static bool begin_run(struct thread *t) {
@@ -186,7 +187,7 @@ static bool begin_run(struct thread *t) {
     stop_soon = false;
     see(t);
     t->debugged.once = false;
-    if (run.fresh && watch_has_break(t->tb->pc) && count_hit(t, WORKER_BREAK, t->tb->pc)) {
+    if (run.fresh && hits_break(t)) {
         describe(t, WORKER_BREAK);
         return false;
     }
@@ -209,6 +210,7 @@ static uint64_t handle(struct thread *t) {
     case ASK_BREAKS:
         watch_set((void *)slot->data, MIN(arg[0], WORKER_DATA / sizeof(struct worker_break)), arg[1]);
         return 1;
+    case ASK_CONDITIONS: condition_set(slot->data, MIN(arg[0], WORKER_DATA), arg[1]); return 1;
     default: return 0;
     }
 }
@@ -271,6 +273,17 @@ static bool count_hit(struct thread *t, enum worker_reason why, gaddr addr) {
     return false;
 }
 
+/* What is read for a condition is none of the program's accesses. */
+static bool is_true_here(const struct thread *t) {
+    bool was_open = watch_is_open(), holds = condition_holds(t);
+    if (!was_open) close_quietly();
+    return holds;
+}
+
+static bool hits_break(struct thread *t) {
+    return watch_has_break(t->tb->pc) && is_true_here(t) && count_hit(t, WORKER_BREAK, t->tb->pc);
+}
+
 void debug_break(struct tblock *tb) {
     struct thread *t = tb->thread;
     see(t);
@@ -278,7 +291,7 @@ void debug_break(struct tblock *tb) {
         engine_drop_block(tb->pc);
         return;
     }
-    if (count_hit(t, WORKER_BREAK, tb->pc)) {
+    if (hits_break(t)) {
         stop(t, WORKER_BREAK);
         replay_set_budget(t);
     }
@@ -497,8 +510,7 @@ static enum worker_reason why_stop(struct thread *t, bool moved) {
     if (is_past_aim(&here) || is_match(t)) return WORKER_ARRIVED;
     if (run.step && t->number == run.thread && has_moved(t, from_pc, from_rsp, from_ticks)) return WORKER_STEPPED;
     bool own_step = run.step && t->number == run.thread;
-    if (moved && wants_step(t) && !own_step && watch_has_break(t->tb->pc) && count_hit(t, WORKER_BREAK, t->tb->pc))
-        return WORKER_BREAK;
+    if (moved && wants_step(t) && !own_step && hits_break(t)) return WORKER_BREAK;
     if (stop_soon && (here.is_exact || soon_why == WORKER_WATCH)) return soon_why;
     return WORKER_NONE;
 }

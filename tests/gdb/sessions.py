@@ -63,7 +63,7 @@ MIRRORS = [
     ("watch_programs", "family", "watch", ["watch stage"], "continue", "reverse-continue", ["stage"]),
     ("catch_signal", "signals", "stops", ["handle all nostop noprint pass", "catch signal SIGUSR1"], "continue", "reverse-continue", ["handled"]),
 ]
-QUICK = set("""break condition watch watch_threads stepi step break_threads catch_throw signals break_static
+QUICK = set("""break break_programs condition watch watch_threads stepi step break_threads catch_throw signals break_static
                break_stripped""".split())
 
 

@@ -345,7 +345,7 @@ def child_process(recordings):
         gdb.expect("reverse-continue", NO_MORE)
 
 
-@scenario(quick=True)
+@scenario()
 def exec_there_and_back(recordings):
     """Steps over execs, places in other programs, the end in the last one."""
     recording = recordings.of("family")
@@ -423,6 +423,26 @@ def interrupt(recordings):
             check(gdb, gdb.where() == at, "another place after a step back and a step")
         gdb.do(f"seek {main.text}")
         check(gdb, gdb.where() == main, "seek leads elsewhere")
+
+
+@scenario()
+def conditions_seldom_true(recordings):
+    """Twenty thousand hits whose condition is false, there and back: neither gdb nor anybody else is asked at each."""
+    with Gdb(recordings.of("long 1 20000")) as gdb:
+        gdb.do("break visit if i == 19000")
+        gdb.expect("continue", "visit (i=19000)")
+        at = gdb.where(["i"])
+        gdb.do("condition 1 i == 3000")
+        gdb.expect("reverse-continue", "visit (i=3000)")
+        gdb.do("condition 1 i % 8000 == 3000 && state != 0")
+        gdb.expect("continue", "visit (i=11000)")
+        gdb.expect("continue", "visit (i=19000)")
+        check(gdb, gdb.where(["i"]) == at, "another place")
+        gdb.expect("reverse-continue", "visit (i=11000)")
+        gdb.do("hbreak visit if i == 10000")
+        gdb.expect("reverse-continue", "visit (i=10000)")
+        gdb.do("condition 1")
+        gdb.expect("reverse-continue", "visit (i=9999)")
 
 
 # ---- ways to get there ----

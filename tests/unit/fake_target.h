@@ -287,6 +287,9 @@ static bool fake_clear(struct target *t, enum break_kind kind, uint64_t addr, si
     return fake_count(fake_of(t), kind, addr, len, -1u);
 }
 
+/* Passes none: who set them looks. */
+static void fake_set_conditions(struct target *t, uint64_t addr, const struct condition *list, size_t n) {}
+
 static bool fake_command(struct target *t, const char *text, char *out, size_t cap) {
     if (strncmp(text, "echo ", 5) != 0 && strcmp(text, "info recording") != 0) return false;
     snprintf(out, cap, "%s\n", text);
@@ -318,10 +321,13 @@ static const struct target_ops fake_ops = {
     .open_file = fake_open_file,
     .set_break = fake_set,
     .clear_break = fake_clear,
+    .set_conditions = fake_set_conditions,
     .command = fake_command,
     .close = fake_close,
 };
 
-static void fake_open(struct fake *f, uint64_t end) { *f = (struct fake){.target = {&fake_ops}, .end = end, .signals = ~0ul}; }
+static void fake_open(struct fake *f, uint64_t end) {
+    *f = (struct fake){.target = {&fake_ops}, .end = end, .signals = ~0ul};
+}
 
 #endif
