@@ -16,8 +16,9 @@
 #include "sphere/operand.h"
 
 #define HOT 6                  /* so many changes of hands in a row ... */
-#define HOT_WITHIN_NS 4000000  /* ... each within this time of the one before */
+#define HOT_WITHIN_NS 10000000 /* ... each within this time of the one before */
 #define COLD (-200)            /* changes of hands until a page is looked at again that was needed as a whole */
+#define SPINS 256              /* accesses in a row after which others may run */
 #define ALONE 3000             /* accesses of one process in a row: nobody else wants the page any more */
 
 /* ---- instructions ---- */
@@ -183,8 +184,10 @@ bool values_record(struct thread *t, struct shared_at at, const struct value_acc
     bool done = is_value_page(p) && !is_alone(p);
     if (done) do_access(t, a, page + a->addr % PAGE_SIZE);
     page_unlock(p);
-    if (done) stream_commit();
-    return done;
+    if (!done) return false;
+    stream_commit();
+    if (p->streak % SPINS == SPINS - 1) SYS(sched_yield); /* it may wait for somebody who does not run */
+    return true;
 }
 
 bool values_will_do(const struct shared_page *p) {
@@ -193,7 +196,7 @@ bool values_will_do(const struct shared_page *p) {
 
 bool values_is_hot(struct shared_page *p, uint64_t now_ns) {
     bool soon = now_ns - p->since_ns < HOT_WITHIN_NS;
-    p->heat = (int16_t)(p->heat < 0 ? p->heat + 1 : soon ? p->heat + 1 : 0);
+    p->heat = (int16_t)(p->heat < 0 || soon ? p->heat + 1 : p->heat / 2);
     return p->heat >= HOT;
 }
 
@@ -201,7 +204,7 @@ bool values_take_back(struct shared_page *p, uint64_t me) {
     page_lock(p);
     bool ours = is_value_page(p);
     if (ours) {
-        p->heat = p->streak <= ALONE ? COLD : 0;
+        p->heat = p->streak <= ALONE ? COLD : HOT - 1; /* who was alone may not be for long */
         p->streak = 0;
         __atomic_add_fetch(&p->version, 1, __ATOMIC_RELEASE);
         __atomic_store_n(&p->owner, me, __ATOMIC_RELEASE);
