@@ -92,9 +92,10 @@ $(BUILD)/reprise-rt: $(RT_OBJ) $(ZYDIS) Makefile tools/check_rt.sh $(BUILD)/rt/o
 	$(Q)mv $@.tmp $@
 
 # ---- the command: static, because its own start-up is part of every `reprise run` --------------------------------------
-CLI_SRC   := $(wildcard src/cli/*.c src/base/*.c src/log/*.c src/replay/*.c src/rsp/*.c src/ckpt/*.c)
+CLI_SRC   := $(wildcard src/cli/*.c src/base/*.c src/log/*.c src/replay/*.c src/rsp/*.c src/ckpt/*.c src/why/*.c)
 CLI_OBJ   := $(CLI_SRC:%=$(BUILD)/cli/%.o)
 CLI_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -fno-pie -ffunction-sections -fdata-sections -Isrc \
+             -isystem $(BUILD)/zydis/include -DZYAN_NO_LIBC -DZYDIS_STATIC_BUILD -DZYCORE_STATIC_BUILD \
              -D_GNU_SOURCE -DREPRISE_VERSION='"$(VERSION)"'
 
 $(BUILD)/cli/%.c.o: %.c Makefile | $(ZYDIS)
@@ -103,7 +104,7 @@ $(BUILD)/cli/%.c.o: %.c Makefile | $(ZYDIS)
 	$(Q)$(CC) $(CLI_FLAGS) -MMD -MP -c $< -o $@
 $(BUILD)/reprise: $(CLI_OBJ) Makefile
 	$(call tell,LINK)
-	$(Q)$(CC) -static -no-pie -pthread -Wl,--gc-sections -o $@ $(CLI_OBJ) -lzstd -lxxhash
+	$(Q)$(CC) -static -no-pie -pthread -Wl,--gc-sections -o $@ $(CLI_OBJ) $(ZYDIS) -ldw -lelf -lz -llzma -lbz2 -lzstd -lxxhash
 
 # ---- tests -------------------------------------------------------------------------------------------------------------
 # A test's source may say, one line each:  // cflags: ...   // libs: ...   // link: src/engine/decode.c ...

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 BUILD=${BUILD:-build}
 
 PACKAGES="gcc g++ make binutils libc6-dev linux-libc-dev pkg-config dpkg-dev python3 util-linux file diffutils
-          libzycore-dev libzydis-dev libzstd-dev libxxhash-dev libdw-dev libcmocka-dev gdb"
+          libzycore-dev libzydis-dev libzstd-dev libxxhash-dev libdw-dev zlib1g-dev liblzma-dev libbz2-dev libcmocka-dev gdb"
 
 say() { echo "setup: $*" >&2; }
 

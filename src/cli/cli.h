@@ -13,7 +13,7 @@ struct verb {
 };
 
 extern const struct verb verb_run, verb_record, verb_replay, verb_info, verb_ps, verb_ls, verb_dump, verb_rm, verb_pack,
-    verb_unpack, verb_walk;
+    verb_unpack, verb_walk, verb_why;
 
 /* One line on stderr, "reprise: " in front. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

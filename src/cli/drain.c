@@ -22,6 +22,7 @@
 
 void drain_open(struct drain *d, struct channel *c, struct log_writer *w, struct file_keeper *k) {
     *d = (struct drain){.channel = c, .writer = w, .keeper = k, .claims = {1, c->next_ring}};
+    times_begin(&d->times, now_ms());
 }
 
 /* ---- one stream ---- */
@@ -96,6 +97,7 @@ static bool take(struct drain *d, struct ring *r, struct intake *in) {
     size_t sane = sane_bytes(in->buf + in->len, n);
     if (sane < n) damage(d, in);
     in->len += sane;
+    times_note(&d->times, in->stream, in->position + in->len, now_ms(), &in->timed);
     set_tail(r, in, head);
     if (in->len >= FRAME_BYTES) flush_stream(d, in);
     return true;

@@ -9,6 +9,7 @@
 #include "cli/channel_host.h"
 #include "cli/file_keeper.h"
 #include "cli/log_writer.h"
+#include "cli/times.h"
 #include "log/channel.h"
 
 /* A ring in use, and the stream that comes through it. */
@@ -21,6 +22,7 @@ struct intake {
     uint8_t *buf;
     size_t len, cap;
     uint64_t since;        /* when buf[0] came, ms */
+    uint64_t timed;        /* ms: see times_note() */
     uint32_t pid;          /* as seen last */
     int pidfd;             /* of that process, or -1 */
     uint64_t nobody_since; /* ms: since when that process is gone; 0: it lives */
@@ -30,6 +32,7 @@ struct drain {
     struct channel *channel;
     struct log_writer *writer;
     struct file_keeper *keeper;
+    struct times times;
     struct intake rings[CHANNEL_RINGS];
     struct ring_claims claims;
     uint32_t n_active;

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "cli/header.h"
+
+#include "cli/times.h"
 #include "log/frame.h"
 #include "log/json.h"
 
@@ -85,6 +87,8 @@ char *end_text(const struct end_facts *e, size_t *len) {
     fprintf(f, ",\n \"streams\": %lu, \"raw\": %lu, \"stored\": %lu, \"left\": %u", e->streams, e->raw, e->stored,
             e->left);
     write_time(f, "ended_ns");
+    fputs(",\n \"times\": ", f);
+    times_write(e->times, f);
     fputs("}\n", f);
     if (fclose(f) == 0) return text;
     free(text);

@@ -25,6 +25,7 @@ struct end_facts {
     const char *reason;
     uint64_t streams, raw, stored;
     unsigned left; /* processes that go on unrecorded */
+    const struct times *times;
 };
 char *end_text(const struct end_facts *, size_t *len);
 

@@ -351,7 +351,8 @@ static void finish(struct session *s) {
                           .streams = s->drain.streams,
                           .raw = s->writer.raw,
                           .stored = s->writer.stored,
-                          .left = left};
+                          .left = left,
+                          .times = &s->drain.times};
     size_t len;
     char *text = end_text(&e, &len);
     if (text) writer_end(&s->writer, text, len);

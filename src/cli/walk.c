@@ -15,7 +15,8 @@ static const char walk_usage[] =
     "For tests: forward and reverse execution of a recording.\n"
     "  step [N] | back [N] | cont | rcont | seek E T S | begin | end | where | regs | hash | threads | regions\n"
     "  state    hashes of memory and of the registers of each thread     stored    checkpoints of the recording\n"
-    "  break ADDR | watch ADDR LEN | delete KIND ADDR LEN | read ADDR LEN | write ADDR BYTE | set-pc ADDR\n"
+    "  break ADDR | watch ADDR LEN | delete KIND ADDR LEN | monitor TEXT | read ADDR LEN | write ADDR BYTE | set-pc "
+    "ADDR\n"
     "  there-and-back N    N steps forward, then back: the same places, registers and memory\n"
     "  random N SEED       a random walk, every place compared with its first visit\n";
 
@@ -329,7 +330,13 @@ static bool obey(struct walk *w, const char *line) {
         if (strcmp(word, "state") == 0) say_state(w);
         if (strcmp(word, "monitor") == 0 || strcmp(word, "stored") == 0) {
             char text[8192] = "";
-            ops->command(w->t, word[0] == 's' ? "stored" : "checkpoints", text, sizeof text);
+            const char *rest = line + strspn(line, " ");
+            rest += strcspn(rest, " \n");
+            rest += strspn(rest, " ");
+            char command[256];
+            snprintf(command, sizeof command, "%.*s", (int)strcspn(rest, "\n"), rest);
+            const char *default_command = word[0] == 's' ? "stored" : "checkpoints";
+            ops->command(w->t, command[0] ? command : default_command, text, sizeof text);
             fputs(text, stdout);
         }
         if (strcmp(word, "threads") == 0) say_lists(w, true);

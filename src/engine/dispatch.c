@@ -143,7 +143,25 @@ void engine_drop_block(gaddr pc) {
     lock_drop(&cache_lock);
 }
 
+/* Goes on in the middle of the instruction's sequence, behind what asked. False: at t->pc, like any other. */
+static bool ask_about_store(struct tblock *t) {
+    gaddr pc = t->pc;
+    uint64_t behind = t->host_pc;
+    t->stepped = false;
+    if (!engine_host.store(t) || t->pc != pc) return false;
+    t->host_pc = behind;
+    if (unlikely(t->trap_flag | t->debug_step)) {
+        t->step_host_pc = t->host_pc;
+        t->host_pc = (uint64_t)rt_step;
+    }
+    return true;
+}
+
 void engine_on_special(struct tblock *t) {
+    if ((uint32_t)t->exit_index == SPECIAL_STORE) {
+        if (!ask_about_store(t)) engine_on_enter(t);
+        return;
+    }
     cache_idle(t);
     if ((uint32_t)t->exit_index == SPECIAL_STALE) {
         t->stepped = false;

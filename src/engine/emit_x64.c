@@ -189,6 +189,20 @@ void emit_movzx16_reg(struct emitter *e, int to, int from) {
     put(e, (uint8_t)(0xc0 | (to & 7) << 3 | (from & 7)));
 }
 
+void emit_load_byte_table(struct emitter *e, int reg, uint32_t table) {
+    put(e, 0x0f);
+    put(e, 0xb6);
+    put(e, (uint8_t)(0x80 | (reg & 7) << 3 | (reg & 7)));
+    put32(e, table);
+}
+
+uint8_t *emit_lea_rip(struct emitter *e, int reg) {
+    put(e, rex(1, reg, 0, 0));
+    put(e, 0x8d);
+    put(e, (uint8_t)(0x05 | (reg & 7) << 3));
+    return put_rel32(e, NULL);
+}
+
 void emit_movzx16_stack(struct emitter *e, int to) {
     if (to >= 8) put(e, rex(0, to, 0, 0));
     put(e, 0x0f);

@@ -19,6 +19,7 @@ enum special { /* instructions that leave the cache to be done by hand */
                SPECIAL_RECORDED,  /* policy.intercept: its result is recorded */
                SPECIAL_FPU_STORE, /* done already; what it stored names an address of the cache */
                SPECIAL_BREAK,     /* engine_host.has_break: somebody wants to see the thread before the instruction */
+               SPECIAL_STORE,     /* the store in front of which we are may be watched: the engine itself asks the host */
                SPECIAL_STALE,     /* the bytes of a checked block have changed: the engine itself sees to it */
 };
 
@@ -40,6 +41,8 @@ struct engine_host {
     void (*safepoint)(struct tblock *t);  /* something is pending */
     void (*debug)(struct tblock *t);      /* t->debug: about to go on at t->pc, with all state in place */
     bool (*has_break)(gaddr pc);          /* NULL: no breakpoints */
+    /* In front of a store that may be watched, see store_filter.h. True: it is executed next. */
+    bool (*store)(struct tblock *t);
     /* Translations were loaded that know of no breakpoints. Caller holds cache_lock. */
     void (*kept_loaded)(gaddr lo, gaddr hi);
     /* The budget of ticks is used up, at a tick point that is not executed yet; sets a new one. NULL: there is no limit. */

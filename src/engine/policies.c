@@ -22,7 +22,7 @@ static void emit_add(struct emitter *e, int counter, int n) {
     emit_load_tb(e, RCX, TB_S0);
 }
 
-static void count_insn(struct emitter *e, const struct insn *in, struct liveness live) {
+static void count_insn(struct emitter *e, const struct insn *in, const uint8_t *bytes, struct liveness live) {
     emit_add(e, TB_COUNT_INSNS, 1);
     emit_add(e, TB_COUNT_LOADS, (in->load_size != 0) + (in->pop_size != 0));
     emit_add(e, TB_COUNT_STORES, (in->store_size != 0) + (in->push_size != 0));
@@ -34,7 +34,7 @@ static void count_report(struct tblock *t) {
 
 const struct policy policy_count = {.name = "count", .id = 2, .before_insn = count_insn, .thread_end = count_report};
 
-static void count_only_insns(struct emitter *e, const struct insn *in, struct liveness live) {
+static void count_only_insns(struct emitter *e, const struct insn *in, const uint8_t *bytes, struct liveness live) {
     emit_add(e, TB_COUNT_INSNS, 1);
 }
 

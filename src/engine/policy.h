@@ -20,7 +20,7 @@ struct policy {
     /* Instructions whose result depends on time, chance or the processor leave the cache as SPECIAL_RECORDED. */
     bool intercept;
     /* Emits code that runs before `in`. Must preserve everything that is live. NULL: nothing. */
-    void (*before_insn)(struct emitter *e, const struct insn *in, struct liveness live);
+    void (*before_insn)(struct emitter *e, const struct insn *in, const uint8_t *bytes, struct liveness live);
     /* Called when the thread ends, to report. */
     void (*thread_end)(struct tblock *t);
 };

@@ -546,7 +546,7 @@ static void emit_insn(struct build *b, int i) {
     const uint8_t *bytes = b->bytes + (in->pc - b->insn[0].pc);
     struct emitter *e = &b->e;
     gaddr next = in->pc + in->len;
-    if (the_policy->before_insn) the_policy->before_insn(e, in, b->live[i]);
+    if (the_policy->before_insn) the_policy->before_insn(e, in, bytes, b->live[i]);
     bool tick = ticks_at(in);
     if (tick && (in->cls == INSN_JMP_IND || in->cls == INSN_CALL_IND || in->cls == INSN_RET)) {
         emit_store_tb_u64(e, TB_JUMP_PC, in->pc);

@@ -9,6 +9,7 @@
  *   10000000-1fffffff  libraries, PIE programs, vDSO: a slot derived from the file's identity
  *   20000000-3fffffff  kept translations: two bytes for each byte of the library area
  *   40000000-4017ffff  lookup tables for returns, indirect jumps, indirect calls
+ *   40200000-4020ffff  which stores are watched
  *   40400000-43ffffff  kept translations of non-PIE programs
  *   44000000-4bffffff  code cache for everything else
  *   4c000000-7effffff  MAP_32BIT; some programs want fixed places here (SBCL 50000000, Valgrind 58000000)
@@ -64,6 +65,10 @@
 #define TABLE_CALL (LAYOUT_TABLES + 16 * TABLE_ENTRIES)
 #define TABLES_SIZE (24 * TABLE_ENTRIES)
 #define TABLE_PAGES (TABLES_SIZE / 4096)
+
+/* One byte for the low 16 bits of each address: whether stores there are watched (engine/store_filter.h). */
+#define TABLE_STORES (LAYOUT_TABLES + UL(0x200000))
+#define TABLE_STORES_SIZE UL(65536)
 
 #define STUB_RET (LAYOUT_STUBS + 0)
 #define STUB_JMP (LAYOUT_STUBS + 64)

@@ -62,6 +62,7 @@ struct worker_stop {
     uint64_t gpr[16], pc, rflags;
     struct worker_hit hit; /* with `collect`: the last one */
     uint64_t hits;         /* breakpoints and watchpoints looked at */
+    uint64_t traced;       /* with `trace`: instructions remembered, of which data holds the last WORKER_PAST */
     uint8_t siginfo[128];
     char text[256];
 };
@@ -97,9 +98,17 @@ struct worker_run {
     uint64_t event, ticks, steps; /* aim */
     uint64_t stop_at;             /* stops at the hit of this number only */
     uint64_t pause_us;            /* 0: never pauses */
-    uint32_t match, reserved2;    /* arrives where registers are these */
+    uint32_t match;               /* arrives where registers are these */
+    uint32_t trace;               /* with `single`: remembers instructions... */
+    uint64_t trace_writes;        /* ... that write one of these registers, bit by number; 0: all */
     uint64_t match_pc, match_gpr[16];
 };
+
+struct worker_past { /* an instruction, before it was executed */
+    uint64_t ticks, steps, pc, rflags;
+    uint64_t gpr[16];
+};
+#define WORKER_PAST (WORKER_DATA / sizeof(struct worker_past))
 
 struct worker_registers {
     uint64_t gpr[16]; /* as struct tblock has them: rax rcx rdx rbx rsp rbp rsi rdi r8.. */
@@ -127,7 +136,14 @@ struct worker_region {
     char name[16];
 };
 
-enum worker_break_kind { WORKER_BREAK_EXEC, WORKER_BREAK_WRITE, WORKER_BREAK_READ, WORKER_BREAK_ACCESS };
+/* WRITE: what is there changes. STORE: it is written, whether or not it changes. */
+enum worker_break_kind {
+    WORKER_BREAK_EXEC,
+    WORKER_BREAK_WRITE,
+    WORKER_BREAK_READ,
+    WORKER_BREAK_ACCESS,
+    WORKER_BREAK_STORE
+};
 struct worker_break {
     uint64_t addr, len;
     uint32_t kind, reserved;

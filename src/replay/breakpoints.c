@@ -9,7 +9,7 @@ static uint64_t mixed(uint64_t h) {
     return h ^ h >> 31;
 }
 
-static uint64_t hash_of(const struct timeline *t) {
+uint64_t timeline_hash_breaks(const struct timeline *t) {
     uint64_t sum = 0;
     for (size_t i = 0; i < t->n_breaks; i++) {
         const struct worker_break *b = &t->breaks[i];
@@ -71,7 +71,7 @@ bool breakpoints_set(struct target *target, enum break_kind kind, uint64_t addr,
         t->breaks_room = room;
     }
     t->breaks[t->n_breaks++] = (struct worker_break){addr, kind == BREAK_EXEC ? 1 : len, (uint32_t)kind, 0};
-    t->version = hash_of(t);
+    t->version = timeline_hash_breaks(t);
     return true;
 }
 
@@ -82,7 +82,7 @@ bool breakpoints_clear(struct target *target, enum break_kind kind, uint64_t add
         const struct worker_break *b = &t->breaks[i];
         if (b->addr != addr || b->len != len || b->kind != (uint32_t)kind) continue;
         t->breaks[i] = t->breaks[--t->n_breaks];
-        t->version = hash_of(t);
+        t->version = timeline_hash_breaks(t);
         return true;
     }
     return false;
@@ -127,11 +127,11 @@ void breakpoints_set_conditions(struct target *target, uint64_t addr, const stru
             forget_conditions(t, addr);
             break;
         }
-    t->version = hash_of(t);
+    t->version = timeline_hash_breaks(t);
 }
 
 void timeline_clear_breaks(struct target *target) {
     struct timeline *t = timeline_of(target);
     t->n_breaks = t->conditions_len = 0;
-    t->version = hash_of(t);
+    t->version = timeline_hash_breaks(t);
 }

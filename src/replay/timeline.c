@@ -6,8 +6,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "replay/elapsed.h"
 #include "replay/programs.h"
 #include "replay/timeline_parts.h"
+#include "why/command.h"
 
 /* ---- helpers ---- */
 
@@ -279,7 +281,8 @@ static struct stop reverse_step(struct timeline *t) {
         const struct worker_stop *now = &t->now->stop;
         bool same = now->pc == from.pc && now->place.ticks == from.place.ticks && now->tid == from.tid &&
                     memcmp(now->gpr, from.gpr, sizeof from.gpr) == 0;
-        bool is_before = now->place.is_exact && position_compare(position_of(&now->place), position_of(&from.place)) < 0;
+        bool is_before =
+            now->place.is_exact && position_compare(position_of(&now->place), position_of(&from.place)) < 0;
         if (out.reason != STOP_STEP || !same || (from.reason != WORKER_SIGNAL && !is_before)) return out;
     }
 }
@@ -431,6 +434,20 @@ static struct stop step_of(struct target *target, bool backward, int tid) {
 
 static void want_signals(struct target *target, uint64_t set) { timeline_of(target)->signals = set; }
 
+/* ---- for excursions ---- */
+
+struct worker *timeline_reach(struct timeline *t, struct position p) {
+    return reach(t, p, false, false);
+}
+
+bool timeline_resolve(struct timeline *t) { return resolve(t); }
+
+struct stop timeline_reverse_continue(struct timeline *t) {
+    struct stop s = reverse_continue(t);
+    if (was_interrupted(t)) forget_interrupt(t);
+    return s;
+}
+
 /* ---- diversions ---- */
 
 struct worker *timeline_divert(struct timeline *t) {
@@ -466,6 +483,14 @@ static bool command(struct target *target, const char *text, char *out, size_t c
     if (strcmp(text, "when") == 0) {
         struct position p = where(target);
         snprintf(out, cap, "event %lu, tick %lu, step %lu\n", p.event, p.ticks, p.steps);
+        return true;
+    }
+    if (strcmp(text, "elapsed") == 0) {
+        elapsed_text(t->options.recording, t->stream, where(target), out, cap);
+        return true;
+    }
+    if (strncmp(text, "why ", 4) == 0) {
+        why_command(target, t->options.recording, t->stream, t->program, text + 4, out, cap);
         return true;
     }
     if (strcmp(text, "checkpoints") == 0) {
@@ -521,8 +546,16 @@ static const struct target_ops timeline_ops = {
     .clear_break = breakpoints_clear,
     .set_conditions = breakpoints_set_conditions,
     .command = command,
+    .leave = excursion_leave,
+    .come_back = excursion_come_back,
+    .find_store = excursion_find_store,
+    .history = excursion_history,
     .close = close_timeline,
 };
+
+uint64_t timeline_program(struct target *target) { return timeline_of(target)->program; }
+
+uint64_t timeline_stream(struct target *target) { return timeline_of(target)->stream; }
 
 uint64_t timeline_memory_hash(struct target *target) {
     struct timeline *t = timeline_of(target);
@@ -537,6 +570,7 @@ static bool find_program(struct timeline *t, char *why, size_t cap) {
     size_t n = programs_find(t->options.recording, &t->pid, &all, why, cap);
     if (!n) return false;
     size_t which = t->options.program > 0 && (size_t)t->options.program < n ? (size_t)t->options.program - 1 : n - 1;
+    t->program = which;
     t->stream = all[which].stream;
     memcpy(t->exe, all[which].exe, sizeof t->exe);
     t->auxv_start = all[which].auxv_start;

@@ -24,6 +24,9 @@ struct target *timeline_open(const struct timeline_options *, char *why, size_t 
 
 /* All of them, of any kind. */
 void timeline_clear_breaks(struct target *);
+/* The stream that is debugged, and which program of the process it is, from 0 on. */
+uint64_t timeline_stream(struct target *);
+uint64_t timeline_program(struct target *);
 
 /* For tests: hash of the program's private memory at the present place. */
 uint64_t timeline_memory_hash(struct target *);

@@ -13,13 +13,14 @@ struct timeline {
     struct session session;
     struct timeline_options options;
     char store[4096];
-    uint64_t stream;
+    uint64_t stream, program; /* which of the process's programs, from 0 on */
     int pid;
     char exe[513];
     uint64_t auxv_start, auxv_end;
 
-    struct worker *now;       /* stands at the present */
-    struct worker *diversion; /* or there, but has left the recording */
+    struct worker *now;                   /* stands at the present */
+    struct worker *diversion;             /* or there, but has left the recording */
+    struct worker *left, *left_diversion; /* during an excursion: the present to come back to */
     struct position begin;
     struct worker *checkpoints[CHECKPOINTS_MAX + 16]; /* by place, the first stands at the begin */
     size_t n_checkpoints, most_checkpoints;
@@ -93,6 +94,23 @@ size_t inspect_auxv(struct target *, void *to, size_t cap);
 size_t inspect_siginfo(struct target *, void *to, size_t cap);
 bool inspect_exe_path(struct target *, char *out, size_t cap);
 int inspect_open_file(struct target *, const char *path);
+
+/* excursion.c: members of target_ops */
+bool excursion_leave(struct target *);
+void excursion_come_back(struct target *);
+struct stop excursion_find_store(struct target *, uint64_t addr, size_t len);
+size_t excursion_history(struct target *, uint64_t ticks, uint64_t written, struct past *out, size_t cap,
+                         struct position *from, bool *at_event);
+
+/* timeline.c: what excursions are made of. */
+
+/* A worker that stands at p, or at the first place behind it; NULL: it failed. */
+struct worker *timeline_reach(struct timeline *, struct position p);
+/* Finds out the exact position of the present. */
+bool timeline_resolve(struct timeline *);
+struct stop timeline_reverse_continue(struct timeline *);
+/* `version` for the breakpoints there are. */
+uint64_t timeline_hash_breaks(const struct timeline *);
 
 /* timeline.c: a copy in which things may be changed. NULL: none. */
 struct worker *timeline_divert(struct timeline *);

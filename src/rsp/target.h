@@ -45,7 +45,8 @@ struct stop {
     char text[256];
 };
 
-enum break_kind { BREAK_EXEC, BREAK_WRITE, BREAK_READ, BREAK_ACCESS };
+/* WRITE: what is there changes. STORE: it is written, whether or not it changes. */
+enum break_kind { BREAK_EXEC, BREAK_WRITE, BREAK_READ, BREAK_ACCESS, BREAK_STORE };
 
 /* Of a breakpoint, as gdb compiles it (rsp/agent.h). */
 struct condition {
@@ -74,6 +75,13 @@ struct memory_region {
     uint64_t start, end;
     uint32_t prot; /* PROT_* */
     char name[256];
+    uint64_t offset; /* in the file */
+};
+
+/* An instruction of the past, before it was executed. Registers by number: rax rcx rdx rbx rsp rbp rsi rdi r8.. */
+struct past {
+    struct position at;
+    uint64_t pc, rflags, gpr[16];
 };
 
 struct target;
@@ -117,6 +125,16 @@ struct target_ops {
     void (*set_conditions)(struct target *t, uint64_t addr, const struct condition *list, size_t n);
     /* gdb's `monitor` commands that concern the recording (when, info recording ...): text for the user into out. False: unknown. */
     bool (*command)(struct target *t, const char *text, char *out, size_t cap);
+    /* An excursion begins: whatever is looked for from now on, the present comes back when it ends. False: not possible. */
+    bool (*leave)(struct target *t);
+    void (*come_back)(struct target *t);
+    /* Backwards to the last store to [addr, addr + len), whatever breakpoints there are. */
+    struct stop (*find_store)(struct target *t, uint64_t addr, size_t len);
+    /* The last instructions of the present thread before the present place, oldest first: as far back as the last event, or as
+     * `ticks`, and only those that write one of the registers `written` (bit by number; 0: all). *from: the first place that was
+     * looked at; *at_event: it is the one behind the last event. */
+    size_t (*history)(struct target *t, uint64_t ticks, uint64_t written, struct past *out, size_t cap,
+                      struct position *from, bool *at_event);
     void (*close)(struct target *t);
 };
 

@@ -7,6 +7,7 @@
 #include <linux/sched.h>
 #include <linux/time_types.h>
 
+#include "engine/store_filter.h"
 #include "inproc/fmt.h"
 #include "inproc/layout.h"
 #include "inproc/str.h"
@@ -18,12 +19,14 @@
 #include "sphere/debug_watch.h"
 #include "sphere/gate.h"
 #include "sphere/replay.h"
+#include "sphere/schedule.h"
 #include "sphere/sigframe.h"
 #include "sphere/signals.h"
 
 #define CHUNK 200000 /* ticks between looks at the clock and at what the timeline wants: about half a millisecond */
 #define SPIN 300
 #define LOOK_EVERY 256 /* instructions */
+#define DIRECTION_FLAG (1ull << 10)
 #define SIGKILL_ 9
 #define SIGCHLD_ 17
 
@@ -60,6 +63,13 @@ static struct {
 static struct worker_place here, before; /* at the last two instruction boundaries that were looked at */
 static uint64_t work;
 
+static bool decode_next(struct insn *in, gaddr pc) {
+    uint8_t bytes[INSN_MAX_LEN];
+    size_t n = sizeof bytes;
+    while (n && !guest_read(bytes, pc, n)) n--;
+    return n && decode_insn(in, bytes, n, pc);
+}
+
 /* ---- places ---- */
 
 static struct worker_place place_of(const struct thread *t) {
@@ -93,6 +103,16 @@ static void see(struct thread *t) {
 
 static bool has_moved(const struct thread *t, gaddr pc, uint64_t rsp, uint64_t ticks) {
     return t->tb->pc != pc || t->tb->gpr[RSP] != rsp || ticks_total(t->tb) != ticks;
+}
+
+/* Keeps what the instruction that comes next works on, for whoever asks how registers came about. */
+static void remember(const struct thread *t) {
+    const struct tblock *tb = t->tb;
+    struct insn in;
+    if (run.trace_writes && (!decode_next(&in, tb->pc) || !(in.gpr_write & run.trace_writes))) return;
+    struct worker_past *p = (struct worker_past *)slot->data + slot->stop.traced++ % WORKER_PAST;
+    *p = (struct worker_past){.ticks = here.ticks, .steps = here.steps, .pc = tb->pc, .rflags = tb->rflags};
+    memcpy(p->gpr, tb->gpr, sizeof p->gpr);
 }
 
 /* At an instruction boundary, with one instruction at most since the last one that was looked at. True: it was done. */
@@ -187,6 +207,8 @@ static bool begin_run(struct thread *t) {
     stop_soon = false;
     see(t);
     t->debugged.once = false;
+    slot->stop.traced = 0;
+    if (run.trace) remember(t);
     if (run.fresh && hits_break(t)) {
         describe(t, WORKER_BREAK);
         return false;
@@ -301,12 +323,9 @@ void debug_break(struct tblock *tb) {
 
 static size_t access_size(gaddr pc) {
     struct insn in;
-    uint8_t bytes[INSN_MAX_LEN];
-    size_t n = sizeof bytes;
-    while (n && !guest_read(bytes, pc, n)) n--;
-    if (!n || !decode_insn(&in, bytes, n, pc)) return 1;
+    if (!decode_next(&in, pc)) return 1;
     size_t size = MAX(MAX(in.load_size, in.store_size), MAX(in.push_size, in.pop_size));
-    return size ? size : 1;
+    return size && size != MEM_SIZE_UNKNOWN ? size : 1;
 }
 
 /* The program's instruction has touched a watched page. True: the run stops in front of it. */
@@ -344,6 +363,17 @@ static bool end_access(struct thread *t, bool by_op) {
     return false;
 }
 
+/* The run stops before the access to addr that has begun. */
+static void stop_in_front(struct thread *t, gaddr addr) {
+    gaddr changed;
+    access.is_under_way = false;
+    watch_close(&changed);
+    see(t);
+    stop_soon = true;
+    soon_why = WORKER_WATCH;
+    slot->stop.addr = addr;
+}
+
 bool debug_fault(struct thread *t, const struct siginfo_raw *info, struct ucontext_raw *uc) {
     if (!watch_is_any() || uc->mc.trapno != TRAP_PAGE_FAULT) return false;
     gaddr addr = uc->mc.cr2, unused;
@@ -361,16 +391,10 @@ bool debug_fault(struct thread *t, const struct siginfo_raw *info, struct uconte
         return false;
     }
     if (stops) {
-        gaddr changed;
         t->tb->rflags &= ~(1ull << 16); /* RF */
-        access.is_under_way = false;
-        watch_close(&changed);
-        see(t);
-        stop_soon = true;
-        soon_why = WORKER_WATCH;
-        slot->stop.addr = addr;
         t->stepping = STEP_NOT;
         t->tb->debug = true;
+        stop_in_front(t, addr);
         signals_leave_to_enter(uc);
         return true;
     }
@@ -378,6 +402,54 @@ bool debug_fault(struct thread *t, const struct siginfo_raw *info, struct uconte
     t->tb->ticks = ticks;
     t->tb->debug = true;
     signals_step_on(t, uc);
+    return true;
+}
+
+/* Where the instruction at hand stores, as far as it can be told. False: anywhere. */
+static bool store_range(const struct tblock *tb, gaddr *addr, uint64_t *n) {
+    struct insn in;
+    size_t size;
+    if (!decode_next(&in, tb->pc)) return false;
+    *addr = tb->s1;
+    switch (store_kind(&in, &size)) {
+    case STORE_OPERAND:
+    case STORE_PUSH:
+    case STORE_STRING: *n = size; return true;
+    case STORE_FS:
+        *addr += schedule_fs_base();
+        *n = size;
+        return true;
+    case STORE_REPEATED:
+        if (tb->gpr[RCX] > UINT64_MAX / 2 / size) return false;
+        *n = tb->gpr[RCX] * size;
+        *addr = tb->gpr[RDI];
+        if (tb->rflags & DIRECTION_FLAG) *addr -= *n - size;
+        return true;
+    default: return false;
+    }
+}
+
+bool debug_store(struct tblock *tb) {
+    struct thread *t = tb->thread;
+    gaddr addr = 0, hit = 0;
+    uint64_t n;
+    bool is_hit = false, known = store_range(tb, &addr, &n);
+    if (known ? !watch_store(addr, n, &is_hit, &hit) : !watch_store_anywhere()) return true;
+    if (access.is_under_way) {
+        access.is_access |= is_hit;
+        return true;
+    }
+    access.is_under_way = true;
+    access.is_access = is_hit;
+    access.addr = hit;
+    access.number = ++hits;
+    tb->debug = true;
+    if (!tb->debug_step) see(t);
+    if (access.number == run.stop_at) {
+        stop_in_front(t, addr);
+        return false;
+    }
+    tb->debug_step = true; /* up to the end of the instruction, where what is watched is compared */
     return true;
 }
 
@@ -433,6 +505,7 @@ uint64_t debug_budget(struct thread *t, uint64_t n) {
         base.ticks = now;
         base.is_fresh = true;
         t->debugged.in_call = false;
+        watch_events_taken();
         if ((taken & 63) == 0 || is_interrupted()) look_around();
     }
     direct(t);
@@ -519,7 +592,9 @@ void debug_enter(struct tblock *tb) {
     static uint32_t entries;
     struct thread *t = tb->thread;
     if (++entries % LOOK_EVERY == 0 && !stop_soon) look_around(); /* budgets that begin anew do not end */
-    enum worker_reason why = why_stop(t, track(t));
+    bool moved = track(t);
+    if (moved && run.trace) remember(t);
+    enum worker_reason why = why_stop(t, moved);
     if (why != WORKER_NONE) {
         stop(t, why);
         replay_set_budget(t);
@@ -528,6 +603,7 @@ void debug_enter(struct tblock *tb) {
     }
     direct(t);
     if (stop_soon && !tb->debug_step) tb->debug_step = t->debugged.once = true; /* until the place is exact */
+    watch_filter_hot();
 }
 
 /* ---- start ---- */

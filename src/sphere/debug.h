@@ -42,6 +42,8 @@ void debug_tick(struct thread *t);
 void debug_enter(struct tblock *tb);
 /* SPECIAL_BREAK */
 void debug_break(struct tblock *tb);
+/* engine_host.store */
+bool debug_store(struct tblock *tb);
 /* A page fault. True: it was ours, and is dealt with. */
 bool debug_fault(struct thread *t, const struct siginfo_raw *info, struct ucontext_raw *uc);
 /* Mappings have changed. */

@@ -4,6 +4,7 @@
 
 #include "ckpt/rt/track.h"
 #include "engine/engine.h"
+#include "engine/store_filter.h"
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
 #include "inproc/str.h"
@@ -13,6 +14,7 @@
 
 #define NONE UINT32_MAX
 #define OPEN_MAX 64
+#define HOT 32 /* a page that was opened so often is filtered */
 
 struct page {
     gaddr at; /* 0: free slot */
@@ -21,6 +23,8 @@ struct page {
     bool reads;     /* reads are watched, too */
     bool is_there;  /* `was` holds what was in it */
     bool is_open;
+    bool is_filtered; /* never closed to the program: its stores are looked at instead */
+    uint32_t opened;  /* how often; of no interest once it is filtered */
 };
 
 struct link {
@@ -41,6 +45,9 @@ static size_t n_links, link_room;
 static struct page *open_pages[OPEN_MAX];
 static size_t n_open;
 static bool stale;
+static bool is_hot; /* a page is to be filtered */
+static size_t n_filtered;
+static bool unsure; /* what is filtered may have been written by something else than the program's instructions */
 
 /* ---- breakpoints ---- */
 
@@ -113,6 +120,7 @@ static struct page *find_page(gaddr addr) {
 
 /* Without the lock: there is one kernel thread, and it may have been interrupted while it holds it. */
 static void protect(const struct page *p, bool closed) {
+    if (p->is_filtered) closed = false;
     const struct mapping *m = aspace_peek(p->at);
     if (!m || m->runtime) return;
     int prot = aspace_host_prot((int)m->prot);
@@ -122,18 +130,48 @@ static void protect(const struct page *p, bool closed) {
 
 static void open_page(struct page *p) {
     if (p->is_open) return;
-    protect(p, false);
+    if (!p->is_filtered) protect(p, false);
     p->is_open = true;
+    if (++p->opened == HOT && !p->reads) is_hot = true;
     if (n_open < OPEN_MAX)
         open_pages[n_open++] = p;
     else
         stale = true;
 }
 
+/* Of a watchpoint, what is on the page. */
+static size_t part_on(const struct page *p, const struct worker_break *w, gaddr *from) {
+    *from = MAX(w->addr, p->at);
+    return MIN(w->addr + w->len, p->at + PAGE_SIZE) - *from;
+}
+
+/* For a filtered page: only what is watched is looked at, because that happens at every event. False: it is not there. */
+static bool compare_watched(struct page *p, bool *changed, gaddr *addr) {
+    uint8_t now[PAGE_SIZE];
+    *changed = false;
+    for (uint32_t l = p->first; l != NONE; l = links[l].next) {
+        const struct worker_break *w = &watches.items[links[l].watch];
+        gaddr from;
+        size_t n = part_on(p, w, &from);
+        uint8_t *was = p->was + (from - p->at);
+        if (!guest_read(now, from, n)) return false;
+        if (memcmp(now, was, n) == 0) continue;
+        *changed = true;
+        *addr = w->addr;
+        memcpy(was, now, n);
+    }
+    return true;
+}
+
 /* Compares, takes over what is there now and closes. */
 static bool close_page(struct page *p, gaddr *addr) {
     uint8_t now[PAGE_SIZE];
     bool changed = false;
+    if (p->is_filtered && p->is_there && compare_watched(p, &changed, addr)) {
+        p->is_open = false;
+        return changed;
+    }
+    changed = false;
     if (!p->is_open) protect(p, false);
     bool is_there = guest_read(now, p->at, PAGE_SIZE);
     if (is_there && p->is_there && memcmp(now, p->was, PAGE_SIZE) != 0) {
@@ -153,7 +191,7 @@ static bool close_page(struct page *p, gaddr *addr) {
     return changed;
 }
 
-bool watch_is_open(void) { return n_open || stale; }
+bool watch_is_open(void) { return n_open || stale || unsure; }
 
 bool watch_close(gaddr *addr) {
     bool changed = false;
@@ -164,10 +202,71 @@ bool watch_close(gaddr *addr) {
     } else {
         for (size_t i = 0; i < n_open; i++)
             if (close_page(open_pages[i], &at)) changed = true, *addr = at;
+        for (size_t i = 0; unsure && i < page_room; i++)
+            if (pages[i].at && pages[i].is_filtered && close_page(&pages[i], &at)) changed = true, *addr = at;
     }
     n_open = 0;
-    stale = false;
+    stale = unsure = false;
     return changed;
+}
+
+void watch_events_taken(void) { unsure = n_filtered != 0; }
+
+/* ---- stores that are looked at ---- */
+
+static void filter_page(struct page *p) {
+    p->is_filtered = true;
+    n_filtered++;
+    protect(p, false);
+    for (uint32_t l = p->first; l != NONE; l = links[l].next) {
+        gaddr from;
+        size_t n = part_on(p, &watches.items[links[l].watch], &from);
+        store_filter_mark(from, n);
+    }
+}
+
+void watch_filter_hot(void) {
+    if (!is_hot) return;
+    is_hot = false;
+    store_filter_start();
+    for (size_t i = 0; i < page_room; i++)
+        if (pages[i].at && !pages[i].is_filtered && !pages[i].reads && pages[i].opened >= HOT) filter_page(&pages[i]);
+}
+
+/* Whether a store of n bytes to addr touches what is watched on the page; *hit: it counts whether or not it changes anything. */
+static bool touches(const struct page *p, gaddr addr, uint64_t n, bool *is_hit, gaddr *hit) {
+    bool any = false;
+    for (uint32_t l = p->first; l != NONE; l = links[l].next) {
+        const struct worker_break *w = &watches.items[links[l].watch];
+        if (w->addr >= addr + n || w->addr + w->len <= addr) continue;
+        any = true;
+        if (w->kind != WORKER_BREAK_STORE && w->kind != WORKER_BREAK_ACCESS) continue;
+        *is_hit = true;
+        *hit = w->addr;
+    }
+    return any;
+}
+
+bool watch_store(gaddr addr, uint64_t n, bool *is_hit, gaddr *hit) {
+    bool opened = false;
+    *is_hit = false;
+    for (gaddr at = PAGE_DOWN(addr); n && at <= PAGE_DOWN(addr + n - 1); at += PAGE_SIZE) {
+        struct page *p = find_page(at);
+        if (!p || !p->is_filtered || p->is_open || !touches(p, addr, n, is_hit, hit)) continue;
+        open_page(p);
+        opened = true;
+    }
+    return opened;
+}
+
+bool watch_store_anywhere(void) {
+    bool opened = false;
+    for (size_t i = 0; i < page_room; i++) {
+        if (!pages[i].at || !pages[i].is_filtered || pages[i].is_open) continue;
+        open_page(&pages[i]);
+        opened = true;
+    }
+    return opened;
 }
 
 void watch_remap(void) { stale = n_pages != 0; }
@@ -187,7 +286,7 @@ bool watch_open(gaddr addr, size_t n, bool write, bool *is_hit, gaddr *hit) {
     *is_hit = false;
     for (uint32_t l = p->first; l != NONE; l = links[l].next) {
         const struct worker_break *w = &watches.items[links[l].watch];
-        bool wanted = w->kind == WORKER_BREAK_ACCESS || (w->kind == WORKER_BREAK_READ && !write);
+        bool wanted = w->kind == WORKER_BREAK_ACCESS || w->kind == (write ? WORKER_BREAK_STORE : WORKER_BREAK_READ);
         if (!wanted || w->addr >= addr + n || w->addr + w->len <= addr) continue;
         *is_hit = true;
         *hit = w->addr;
@@ -207,8 +306,9 @@ static void open_all(void) {
     if (link_room) arena_free_pages(links, link_room * sizeof *links);
     pages = NULL;
     links = NULL;
-    n_pages = page_room = n_links = link_room = n_open = 0;
-    stale = false;
+    n_pages = page_room = n_links = link_room = n_open = n_filtered = 0;
+    stale = unsure = is_hot = false;
+    store_filter_clear();
 }
 
 static size_t pages_of(const struct worker_break *w) {
@@ -238,8 +338,11 @@ static void build_pages(void) {
     for (size_t i = 0; i < watches.n; i++) {
         const struct worker_break *w = &watches.items[i];
         for (size_t k = 0; k < pages_of(w); k++)
-            watch_page(PAGE_DOWN(w->addr) + k * PAGE_SIZE, (uint32_t)i, w->kind != WORKER_BREAK_WRITE);
+            watch_page(PAGE_DOWN(w->addr) + k * PAGE_SIZE, (uint32_t)i,
+                       w->kind == WORKER_BREAK_READ || w->kind == WORKER_BREAK_ACCESS);
     }
+    for (size_t i = 0; store_filter_is_on() && i < page_room; i++)
+        if (pages[i].at && !pages[i].reads) filter_page(&pages[i]);
     gaddr addr;
     stale = true;
     watch_close(&addr);

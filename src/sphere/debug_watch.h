@@ -2,7 +2,11 @@
  *
  * A breakpoint is an exit in front of its instruction's translation. Pages that hold watched bytes are write-protected (closed to
  * reads, too, if those are watched) behind the program's back; an access opens the page until the instruction or the event is
- * over, and then what is watched is compared. Whatever else touches such a page, the runtime itself for instance, opens it, too. */
+ * over, and then what is watched is compared. Whatever else touches such a page, the runtime itself for instance, opens it, too.
+ *
+ * That is cheap until the page is written often. A page that was opened a few dozen times is filtered instead: it stays writable,
+ * the program's code is translated anew with a look at the address of each store (engine/store_filter.h), and what the runtime
+ * wrote is found by comparing whenever events have been taken. */
 #ifndef REPRISE_DEBUG_WATCH_H
 #define REPRISE_DEBUG_WATCH_H
 
@@ -24,6 +28,16 @@ bool watch_open(gaddr addr, size_t n, bool write, bool *is_hit, gaddr *hit);
 bool watch_is_open(void);
 /* Closes what is open. True: watched bytes have changed, at *addr. */
 bool watch_close(gaddr *addr);
+/* Events have been taken: memory may have been written by other than the program's instructions. */
+void watch_events_taken(void);
+
+/* Filters the pages that have proved hot. To be called where no translated code is under way. */
+void watch_filter_hot(void);
+/* The program is about to store n bytes at addr. True: they are watched, and the page is filtered and was not open; now it is. */
+bool watch_store(gaddr addr, uint64_t n, bool *is_hit, gaddr *hit);
+/* The same for a store of which nothing is known. */
+bool watch_store_anywhere(void);
+
 /* Mappings have changed: everything is to be closed, and compared, anew. */
 void watch_remap(void);
 

@@ -495,6 +495,7 @@ static void start_here(void *sp) {
         debug_start(o.work_fd, o.work_slot);
         engine_host.debug = debug_enter;
         engine_host.has_break = watch_has_break;
+        engine_host.store = debug_store;
         engine_host.kept_loaded = watch_code_loaded;
     }
     if (the_mode == &mode_replay && o.image_fd >= 0) restore_start(t, o.stream.number, o.image_fd);

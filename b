@@ -1,0 +1,805 @@
+step thread 6237 at 167:1653:19 pc 19c8dca4
+watch thread 6237 at 167:1653:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1649:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1645:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1641:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1637:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1633:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1629:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1625:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1621:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1617:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1613:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1609:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1605:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1601:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1597:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1593:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1589:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1585:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1581:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1577:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1573:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1569:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1565:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1561:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1557:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1553:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1549:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1545:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1541:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1537:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1533:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1529:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1525:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1521:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1517:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1513:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1509:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1505:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1501:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1497:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1493:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1489:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1485:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1481:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1477:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1473:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1469:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1465:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1461:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1457:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1453:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1449:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1445:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1441:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1437:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1433:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1429:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1425:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1421:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1417:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1413:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1409:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1405:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1401:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1397:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1393:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1389:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1385:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1381:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1377:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1373:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1369:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1365:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1361:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1357:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1353:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1349:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1345:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1341:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1337:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1333:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1329:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1325:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1321:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1317:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1313:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1309:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1305:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1301:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1297:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1293:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1289:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1285:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1281:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1277:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1273:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1269:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1265:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1261:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1257:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1253:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1249:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1245:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1241:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1237:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1233:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1229:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1225:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1221:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1217:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1213:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1209:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1205:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1201:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1197:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1193:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1189:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1185:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1181:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1177:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1173:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1169:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1165:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1161:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1157:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1153:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1149:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1145:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1141:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1137:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1133:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1129:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1125:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1121:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1117:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1113:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1109:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1105:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1101:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1097:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1093:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1089:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1085:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1081:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1077:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1073:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1069:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1065:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1061:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1057:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1053:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1049:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1045:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1041:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1037:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1033:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1029:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1025:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1021:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1017:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1013:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1009:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:1005:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:1001:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:997:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:993:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:989:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:985:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:981:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:977:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:973:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:969:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:965:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:961:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:957:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:953:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:949:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:945:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:941:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:937:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:933:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:929:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:925:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:921:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:917:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:913:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:909:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:905:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:901:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:897:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:893:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:889:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:885:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:881:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:877:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:873:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:869:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:865:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:861:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:857:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:853:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:849:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:845:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:841:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:837:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:833:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:829:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:825:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:821:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:817:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:813:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:809:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:805:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:801:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:797:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:793:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:789:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:785:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:781:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:777:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:773:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:769:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:765:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:761:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:757:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:753:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:749:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:745:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:741:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:737:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:733:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:729:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:725:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:721:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:717:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:713:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:709:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:705:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:701:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:697:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:693:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:689:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:685:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:681:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:677:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:673:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:669:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:665:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:661:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:657:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:653:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:649:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:645:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:641:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:637:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:633:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:629:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:625:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:621:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:617:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:613:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:609:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:605:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:601:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:597:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:593:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:589:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:585:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:581:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:577:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:573:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:569:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:565:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:561:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:557:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:553:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:549:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:545:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:541:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:537:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:533:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:529:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:525:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:521:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:517:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:513:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:509:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:505:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:501:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:497:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:493:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:489:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:485:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:481:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:477:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:473:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:469:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:465:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:461:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:457:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:453:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:449:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:445:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:441:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:437:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:433:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:429:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:425:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:421:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:417:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:413:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:409:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:405:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:401:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:397:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:393:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:389:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:385:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:381:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:377:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:373:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:369:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:365:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:361:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:357:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:353:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:349:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:345:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:341:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:337:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:333:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:329:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:325:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:321:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:317:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:313:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:309:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:305:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:301:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:297:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:293:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:289:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:285:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:281:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:277:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:273:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:269:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:265:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:261:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:257:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:253:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:249:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:245:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:241:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:237:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:233:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:229:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:225:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:221:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:217:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:213:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:209:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:205:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:201:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:197:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:193:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:189:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:185:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:181:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:177:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:173:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:169:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:165:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:161:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:157:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:153:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:149:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:145:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:141:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:137:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:133:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:129:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:125:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:121:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:117:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:113:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:109:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:105:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:101:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:97:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:93:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:89:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:85:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:81:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:77:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:73:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:69:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:65:19 pc 19c8c3b8 addr 156c40c0
+00000000
+watch thread 6237 at 167:61:18 pc 19c8dca2 addr 156c40c0
+01000000
+watch thread 6237 at 167:32:19 pc 19c8c3b8 addr 156c40c0
+00000000
+begin thread 6225 at 17:0:0 pc 1021ab70
+00000000
+begin thread 6225 at 17:0:0 pc 1021ab70
+00000000

@@ -1,0 +1,800 @@
+watch thread 6237 at 167:32:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:61:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:65:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:69:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:73:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:77:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:81:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:85:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:89:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:93:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:97:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:101:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:105:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:109:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:113:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:117:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:121:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:125:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:129:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:133:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:137:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:141:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:145:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:149:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:153:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:157:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:161:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:165:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:169:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:173:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:177:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:181:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:185:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:189:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:193:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:197:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:201:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:205:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:209:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:213:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:217:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:221:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:225:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:229:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:233:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:237:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:241:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:245:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:249:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:253:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:257:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:261:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:265:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:269:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:273:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:277:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:281:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:285:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:289:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:293:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:297:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:301:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:305:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:309:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:313:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:317:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:321:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:325:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:329:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:333:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:337:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:341:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:345:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:349:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:353:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:357:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:361:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:365:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:369:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:373:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:377:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:381:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:385:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:389:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:393:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:397:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:401:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:405:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:409:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:413:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:417:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:421:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:425:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:429:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:433:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:437:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:441:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:445:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:449:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:453:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:457:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:461:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:465:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:469:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:473:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:477:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:481:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:485:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:489:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:493:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:497:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:501:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:505:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:509:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:513:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:517:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:521:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:525:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:529:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:533:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:537:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:541:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:545:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:549:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:553:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:557:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:561:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:565:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:569:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:573:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:577:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:581:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:585:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:589:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:593:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:597:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:601:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:605:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:609:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:613:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:617:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:621:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:625:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:629:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:633:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:637:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:641:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:645:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:649:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:653:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:657:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:661:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:665:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:669:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:673:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:677:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:681:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:685:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:689:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:693:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:697:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:701:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:705:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:709:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:713:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:717:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:721:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:725:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:729:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:733:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:737:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:741:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:745:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:749:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:753:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:757:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:761:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:765:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:769:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:773:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:777:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:781:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:785:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:789:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:793:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:797:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:801:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:805:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:809:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:813:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:817:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:821:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:825:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:829:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:833:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:837:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:841:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:845:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:849:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:853:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:857:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:861:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:865:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:869:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:873:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:877:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:881:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:885:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:889:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:893:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:897:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:901:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:905:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:909:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:913:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:917:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:921:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:925:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:929:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:933:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:937:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:941:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:945:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:949:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:953:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:957:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:961:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:965:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:969:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:973:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:977:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:981:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:985:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:989:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:993:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:997:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1001:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1005:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1009:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1013:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1017:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1021:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1025:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1029:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1033:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1037:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1041:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1045:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1049:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1053:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1057:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1061:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1065:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1069:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1073:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1077:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1081:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1085:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1089:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1093:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1097:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1101:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1105:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1109:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1113:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1117:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1121:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1125:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1129:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1133:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1137:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1141:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1145:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1149:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1153:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1157:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1161:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1165:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1169:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1173:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1177:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1181:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1185:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1189:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1193:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1197:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1201:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1205:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1209:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1213:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1217:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1221:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1225:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1229:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1233:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1237:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1241:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1245:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1249:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1253:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1257:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1261:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1265:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1269:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1273:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1277:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1281:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1285:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1289:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1293:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1297:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1301:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1305:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1309:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1313:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1317:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1321:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1325:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1329:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1333:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1337:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1341:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1345:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1349:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1353:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1357:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1361:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1365:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1369:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1373:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1377:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1381:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1385:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1389:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1393:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1397:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1401:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1405:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1409:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1413:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1417:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1421:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1425:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1429:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1433:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1437:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1441:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1445:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1449:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1453:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1457:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1461:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1465:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1469:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1473:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1477:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1481:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1485:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1489:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1493:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1497:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1501:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1505:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1509:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1513:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1517:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1521:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1525:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1529:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1533:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1537:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1541:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1545:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1549:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1553:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1557:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1561:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1565:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1569:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1573:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1577:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1581:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1585:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1589:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1593:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1597:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1601:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1605:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1609:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1613:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1617:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1621:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1625:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1629:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1633:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1637:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1641:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1645:19 pc 19c8dca4 addr 156c40c0
+00000000
+watch thread 6237 at 167:1649:20 pc 19c8c3bc addr 156c40c0
+01000000
+watch thread 6237 at 167:1653:19 pc 19c8dca4 addr 156c40c0
+00000000
