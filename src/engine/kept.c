@@ -323,14 +323,22 @@ static void trim_dir(void) {
     SYS(close, fd);
 }
 
+#define SELDOM (16ul << 10) /* bytes of an image that are written for one more process that lacks something */
+
+/* A little growth is not worth the writing to each process, but to one of many, the fewer the larger the image: what they all
+ * lack is translated by all. */
+static bool is_worth_saving(const struct region *r) {
+    uint64_t bytes = (uint64_t)(r->code_next - r->base) + (uint64_t)(r->end - r->meta_next);
+    uint64_t little = (uint64_t)SYS(getpid) % (bytes / SELDOM + 1) == 0 ? 0 : r->kept.blocks / 128 + 4;
+    return r->n_blocks > r->kept.blocks + little;
+}
+
 void kept_save(void) {
     if (!dir[0]) return;
     bool wrote = false;
     lock_take(&cache_lock);
     for (struct region *r = region_first(); r; r = r->next) {
-        /* a little growth is not worth the writing */
-        if (!r->is_kept || r->retired || r->tainted || r->n_blocks <= r->kept.blocks + r->kept.blocks / 128 + 4)
-            continue;
+        if (!r->is_kept || r->retired || r->tainted || !is_worth_saving(r)) continue;
         if (disk_has_as_much(r)) continue;
         save_region(r);
         wrote = true;

@@ -1,6 +1,7 @@
 #include "sphere/recorded_insn.h"
 
 #include "engine/engine.h"
+#include "sphere/cpuid_answers.h"
 #include "sphere/gate.h"
 #include "sphere/operand.h"
 #include "sphere/signals.h"
@@ -136,7 +137,12 @@ void recorded_insn_execute(const struct recorded_insn *in, const struct tblock *
     switch (in->which) {
     case RECORDED_RDTSC: __asm__ volatile("rdtsc" : "=a"(a), "=d"(d)); break;
     case RECORDED_RDTSCP: __asm__ volatile("rdtscp" : "=a"(a), "=c"(c), "=d"(d)); break;
-    case RECORDED_CPUID: __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d)); break;
+    case RECORDED_CPUID: {
+        uint32_t r[4] = {a, 0, c, 0};
+        cpuid_answer(r);
+        *result = (struct ev_insn){.rax = r[0], .rbx = r[1], .rcx = r[2], .rdx = r[3]};
+        return;
+    }
     case RECORDED_XGETBV:
         /* Register 1 says which components are in their initial state. The processor's answer depends on signals and on
          * the kernel; ours is that all are in use, always. */
