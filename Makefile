@@ -172,6 +172,7 @@ soak: all $(UNIT) $(FUZZ) $(GUESTS) $(CHECK_NEEDS) | test-programs
 
 bench: all
 	BUILD='$(BUILD)' bench/run
+	BUILD='$(BUILD)' bench/checkpoints.py
 # No `-O2`, and symbols: the demo is about its source lines.
 $(BUILD)/demo/ledger: demo/ledger.c Makefile
 	@mkdir -p $(@D)

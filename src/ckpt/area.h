@@ -22,9 +22,13 @@
 #include "ckpt/place.h"
 #include "log/shared.h"
 
-#define AREA_ENTRIES 16384u /* 64 MB of pages: a checkpoint of a program that writes 50 MB/s fits as a whole */
+#define AREA_ENTRIES 32768u /* 128 MB of pages: a checkpoint of a program that writes 100 MB/s fits as a whole */
 
-enum area_state { AREA_IDLE, AREA_BUSY };
+enum area_state {
+    AREA_IDLE,
+    AREA_BUSY,
+    AREA_TRIMMED, /* for a moment: the taker gives memory back that was not used for long */
+};
 enum area_kind { AREA_BEGIN = 1, AREA_DROPPED, AREA_PAGE, AREA_STATE, AREA_END, AREA_GIVE_UP };
 #define AREA_FILE_BASE 1u /* flags of AREA_PAGE: CKPT_BASE_FILE */
 

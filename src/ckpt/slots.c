@@ -9,8 +9,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define RUN_SLOTS 16384u             /* written at once: 1 MB */
-#define TRIM_WORDS 4           /* pieces of 16 KB and more are given back */
+#define RUN_SLOTS 16384u /* written at once: 1 MB */
+#define TRIM_WORDS 4     /* pieces of 16 KB and more are given back */
 
 bool slots_create(struct slots *s, int fd) {
     *s = (struct slots){.fd = fd, .run = malloc(RUN_SLOTS * CKPT_BLOCK)};

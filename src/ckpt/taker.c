@@ -1,6 +1,7 @@
 #include "ckpt/taker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -12,7 +13,9 @@
 #include <unistd.h>
 
 #define LOOK_MS 200
-#define WAKE_EVERY 256 /* entries */
+#define WAKE_EVERY 256     /* entries */
+#define KEPT_ENTRIES 16384 /* of an area; the rest is given back after use */
+#define IDLE_LOOKS 50      /* until all is: 10 s */
 #define STATE_MOST (64ul << 20)
 #define DROPPED_MOST (1ul << 20)
 
@@ -35,6 +38,8 @@ struct seat {
     struct ckpt_place place;
     struct bytes dropped, state;
     uint64_t began_us;
+    uint64_t filled; /* entries whose pages have memory */
+    unsigned idle;   /* looks without a checkpoint */
 };
 
 struct taker {
@@ -139,7 +144,20 @@ static void take_entry(struct taker *t, struct seat *s, struct area_entry e, con
     if (!fine) fails(t, s, "what the program's runtime says makes no sense");
 }
 
-static void finish(struct seat *s) {
+/* Gives back memory behind the first `kept` entries. */
+static void trim_area(struct taker *t, struct seat *s, uint64_t kept) {
+    if (s->filled <= kept) return;
+    uint64_t at = AREA_OFFSET(s - t->seats) + offsetof(struct ckpt_area, pages);
+    fallocate(t->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(at + kept * CKPT_PAGE),
+              (off_t)((s->filled - kept) * CKPT_PAGE));
+    s->filled = kept;
+}
+
+static void finish(struct taker *t, struct seat *s) {
+    uint64_t used = s->tail < AREA_ENTRIES ? s->tail : AREA_ENTRIES;
+    if (used > s->filled) s->filled = used;
+    trim_area(t, s, KEPT_ENTRIES); /* the first checkpoint has all of memory, others have less */
+    s->idle = 0;
     start_over(s);
     s->area->took_us = cpu_us() - s->began_us;
     SET(s->area->state, AREA_IDLE);
@@ -167,7 +185,7 @@ static bool take(struct taker *t, struct seat *s) {
             wake(&a->space);
         }
         if (e.kind == AREA_END || e.kind == AREA_GIVE_UP) {
-            finish(s);
+            finish(t, s);
             break;
         }
     }
@@ -199,12 +217,27 @@ static bool look_around(struct taker *t) {
     return took;
 }
 
+static void trim_idle(struct taker *t) {
+    for (uint32_t i = 0; i < CHANNEL_RINGS; i++) {
+        struct seat *s = &t->seats[i];
+        uint32_t idle = AREA_IDLE;
+        if (!s->area || !s->filled || GET(s->area->state) != AREA_IDLE || ++s->idle < IDLE_LOOKS) continue;
+        if (!__atomic_compare_exchange_n(&s->area->state, &idle, AREA_TRIMMED, false, __ATOMIC_ACQ_REL,
+                                         __ATOMIC_RELAXED))
+            continue;
+        trim_area(t, s, 0);
+        SET(s->area->state, AREA_IDLE);
+    }
+}
+
 static void *taker_main(void *arg) {
     struct taker *t = arg;
     const struct timespec patience = {0, LOOK_MS * 1000000l};
     while (!GET(t->stops)) {
         uint32_t seen = GET(t->channel->ckpt_bell);
-        if (!look_around(t)) syscall(SYS_futex, &t->channel->ckpt_bell, FUTEX_WAIT, seen, &patience, NULL, 0);
+        if (look_around(t)) continue;
+        trim_idle(t);
+        syscall(SYS_futex, &t->channel->ckpt_bell, FUTEX_WAIT, seen, &patience, NULL, 0);
     }
     while (look_around(t)) {}
     return NULL;

@@ -53,7 +53,8 @@ void save_start(int channel_fd, uint32_t ring, uint64_t stream) {
 
 /* What somebody who has died left there is nobody's. */
 static bool is_idle(void) {
-    return __atomic_load_n(&area->state, __ATOMIC_ACQUIRE) == AREA_IDLE || area->stream != area_stream;
+    uint32_t state = __atomic_load_n(&area->state, __ATOMIC_ACQUIRE);
+    return state == AREA_IDLE || (state == AREA_BUSY && area->stream != area_stream);
 }
 
 bool save_is_due(uint64_t now) { return area && now >= due_at && is_idle(); }
@@ -139,13 +140,24 @@ static void put_set(const struct track_set *set) {
 /* ---- the whole ---- */
 
 static void wait_until_idle(void) {
-    while (!is_idle() && !is_hopeless()) wait_on(&area->state, AREA_BUSY);
+    while (!is_idle() && !is_hopeless()) wait_on(&area->state, AREA_BUSY); /* trimming takes a moment only */
 }
 
 static void stretch(uint64_t began, size_t pages) {
     uint64_t now = now_ns(), cost = own_ns() - began + pages * FAULT_NS;
     uint64_t least = MAX(cost * COST_SHARE, area->took_us * 1000 * TAKER_SHARE);
     due_at = now + MAX(save_interval_ms * 1000000, save_stretches ? least : 0);
+}
+
+/* The area is ours, with nothing in it. False: it is being trimmed. */
+static bool occupy(void) {
+    uint32_t seen = area->stream == area_stream ? AREA_IDLE : __atomic_load_n(&area->state, __ATOMIC_ACQUIRE);
+    if (seen == AREA_TRIMMED) return false;
+    area->head = area->tail = 0;
+    if (area->stream != area_stream) area->failed = 0;
+    area->stream = area_stream;
+    area->serial++;
+    return __atomic_compare_exchange_n(&area->state, &seen, AREA_BUSY, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 static void give_up_for_good(const char *why) {
@@ -158,13 +170,10 @@ bool save_checkpoint(const struct ckpt_place *place, const void *state, size_t l
     uint64_t began = own_ns();
     if (!area) return false;
     if (last) wait_until_idle();
-    if (!is_idle() || area->failed) return false;
-    if (!track_start() || !track_collect(&set)) return give_up_for_good("memory cannot be tracked"), false;
+    if (!is_idle() || (area->failed && area->stream == area_stream)) return false;
     given_up = false;
-    area->head = area->tail = 0;
-    area->stream = area_stream;
-    area->serial++;
-    __atomic_store_n(&area->state, AREA_BUSY, __ATOMIC_RELEASE);
+    if (!occupy()) return false;
+    if (!track_start() || !track_collect(&set)) return give_up_for_good("memory cannot be tracked"), false;
     put_bytes(AREA_BEGIN, place, sizeof *place);
     call_taker();
     put_set(&set);
