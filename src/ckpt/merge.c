@@ -1,27 +1,42 @@
-/* Consolidation: two checkpoints of a level become one of the next. Data stays where it is. */
+/* Consolidation: two checkpoints of a level become one of the next. Data stays where it is, except that blocks in the last part
+ * of the file move forward when much of it is free: metadata is written anew here anyway. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "ckpt/store_parts.h"
 
+#define TAIL_SHARE 8 /* one part of so many of the file may be free */
+
+struct slot_list {
+    uint32_t *list;
+    size_t n, room;
+};
+
 struct merge {
     const struct meta *older, *newer;
     struct draft draft;
-    uint32_t *spare; /* slots that only the older one needed */
-    size_t n_spare, spare_room;
+    struct slot_list spare; /* not needed any more when the new one is there */
+    struct slot_list fresh; /* not needed if it does not come to that */
 };
 
-static bool spare_block(struct merge *g, const struct meta_block *b) {
-    if (b->slot == META_ZERO_SLOT) return true;
-    if (g->n_spare == g->spare_room) {
-        size_t room = g->spare_room ? g->spare_room * 2 : 1024;
-        uint32_t *bigger = reallocarray(g->spare, room, sizeof *bigger);
+static bool add_slot(struct slot_list *s, uint32_t slot) {
+    if (s->n == s->room) {
+        size_t room = s->room ? s->room * 2 : 1024;
+        uint32_t *bigger = reallocarray(s->list, room, sizeof *bigger);
         if (!bigger) return false;
-        g->spare = bigger;
-        g->spare_room = room;
+        s->list = bigger;
+        s->room = room;
     }
-    g->spare[g->n_spare++] = b->slot;
+    s->list[s->n++] = slot;
     return true;
+}
+
+static bool spare_block(struct merge *g, const struct meta_block *b) {
+    return b->slot == META_ZERO_SLOT || add_slot(&g->spare, b->slot);
+}
+
+static void give_back(struct ckpt_store *s, const struct slot_list *list) {
+    for (size_t i = 0; i < list->n; i++) slots_give_back(&s->slots, list->list[i]);
 }
 
 static bool spare_page(struct merge *g, const struct meta_page *p) {
@@ -88,6 +103,31 @@ static bool join_ranges(struct merge *g) {
     return true;
 }
 
+/* ---- moving ---- */
+
+/* From here on the file would be empty if all that is in use lay at its start. */
+static uint64_t tail_of(const struct slots *s) { return s->n - s->used > s->used / TAIL_SHARE ? s->used : s->n; }
+
+static bool move_block(struct ckpt_store *s, struct merge *g, struct meta_block *b) {
+    if (!spare_block(g, b)) return false;
+    uint32_t slot = slots_put(&s->slots, slots_at(&s->slots, b->slot));
+    if (slot == SLOTS_NONE) return false;
+    b->slot = slot;
+    return add_slot(&g->fresh, slot);
+}
+
+/* What was moved must be in the file before metadata says so. */
+static bool move_tail(struct ckpt_store *s, struct merge *g) {
+    uint64_t tail = tail_of(&s->slots);
+    if (tail == s->slots.n) return true;
+    if (!slots_look(&s->slots)) return false;
+    for (size_t i = 0; i < g->draft.n_blocks; i++) {
+        struct meta_block *b = &g->draft.blocks[i];
+        if (b->slot != META_ZERO_SLOT && b->slot >= tail && !move_block(s, g, b)) return false;
+    }
+    return slots_flush(&s->slots);
+}
+
 /* Only when the new one is there do the old ones go, and only then are their slots free. */
 static void replace(struct ckpt_store *s, size_t i, struct merge *g, const struct meta *joined) {
     files_remove(s, s->list[i].head->first, s->list[i].head->last);
@@ -97,7 +137,7 @@ static void replace(struct ckpt_store *s, size_t i, struct merge *g, const struc
     s->list[i] = *joined;
     memmove(&s->list[i + 1], &s->list[i + 2], (s->n - i - 2) * sizeof *s->list);
     s->n--;
-    for (size_t k = 0; k < g->n_spare; k++) slots_give_back(&s->slots, g->spare[k]);
+    give_back(s, &g->spare);
 }
 
 static bool merge_at(struct ckpt_store *s, size_t i) {
@@ -106,11 +146,16 @@ static bool merge_at(struct ckpt_store *s, size_t i) {
     struct meta_head head = {
         .level = b->level + 1, .first = a->first, .last = b->last, .place = b->place, .saved = b->saved};
     struct meta joined;
-    bool fine = join_pages(&g) && (i == 0 || join_ranges(&g)) &&
+    bool fine = join_pages(&g) && (i == 0 || join_ranges(&g)) && move_tail(s, &g) &&
                 store_publish(s, &head, &g.draft, g.newer->state, b->state_len, &joined);
-    if (fine) replace(s, i, &g, &joined);
+    if (fine)
+        replace(s, i, &g, &joined);
+    else
+        give_back(s, &g.fresh);
+    s->slots.run_n = 0; /* of a failure */
     draft_free(&g.draft);
-    free(g.spare);
+    free(g.spare.list);
+    free(g.fresh.list);
     return fine;
 }
 

@@ -74,6 +74,8 @@ static void punch(const struct slots *s, size_t from, size_t to) {
 
 void slots_trim(struct slots *s) {
     size_t words = (s->n + 63) / 64;
+    while (words && is_word_free(s, words - 1)) words--;
+    if (words * 64 < s->n && ftruncate(s->fd, (off_t)(words * 64 * CKPT_BLOCK)) == 0) s->n = words * 64;
     for (size_t w = s->hint / 64; w < words;) {
         size_t from = w;
         while (w < words && is_word_free(s, w)) w++;
