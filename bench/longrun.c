@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t sum; /* what a watchpoint watches: written once in a thousand rounds */
-uint64_t milestones;
+static uint64_t sum;
+uint64_t unused[1024] __attribute__((aligned(4096))); /* for a watchpoint that is never hit; a page of its own */
 
 static uint64_t compute(uint64_t x) {
     for (int i = 0; i < 750000; i++) x = x * 6364136223846793005ull + 1442695040888963407ull + (x >> 33);
@@ -21,9 +21,8 @@ int main(int argc, char **argv) {
     for (unsigned long r = 0; r < rounds; r++) {
         sum = compute(sum + r);
         for (size_t i = 0; i < written; i++, at = (at + 1) % pages) memory[at * 512 + r % 512] = sum ^ i;
-        if (r % 1000 == 0) milestones = sum;
     }
-    printf("%lx\n", (unsigned long)(sum ^ memory[sum % (pages * 512)]));
+    printf("%lx\n", (unsigned long)(sum ^ unused[sum % 1024] ^ memory[sum % (pages * 512)]));
     fflush(stdout);
     *(volatile int *)8 = 1;
 }
