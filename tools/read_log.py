@@ -25,7 +25,7 @@ KINDS = {  # number: name, bytes of the struct behind the head
     7: ("FORK", 16), 8: ("CLONE", 16), 9: ("EXEC", 16), 10: ("EXIT", 8), 11: ("END", 8), 12: ("SIGNAL", 152),
     13: ("FAULT", 152), 14: ("PREEMPT", 0), 15: ("TURN", 0), 16: ("INSN", 40), 17: ("HASH", 16), 18: ("ACQUIRE", 32),
     19: ("RELEASE", 32), 20: ("MAPPED", 64), 21: ("CHANGE", 40), 22: ("CHECKPOINT", 24), 23: ("STOP", 0),
-    24: ("POKE", 16), 25: ("REGS", 176)}
+    24: ("POKE", 16), 25: ("REGS", 176), 26: ("EXTENDED", 16)}
 
 # ---- the two libraries ----
 
@@ -237,6 +237,8 @@ def payload_facts(kind, payload, flags):
         return dict(zip(("hash", "bytes"), struct.unpack_from("<QQ", p)))
     if name in ("ACQUIRE", "RELEASE"):
         return dict(zip(("object", "page", "version", "writable"), struct.unpack_from("<QQQI", p)))
+    if name == "EXTENDED":
+        return dict(zip(("xcr0", "len"), struct.unpack_from("<QI", p)))
     if name == "CHECKPOINT":
         return dict(zip(("number", "threads", "why", "n_threads"), struct.unpack_from("<QQII", p)))
     if name == "REGS":

@@ -144,6 +144,7 @@ void event_print(FILE *to, const struct event *e) {
                 p->writable ? " writable" : "");
         break;
     }
+    case EV_EXTENDED: fprintf(to, "%u bytes", EVENT_PAYLOAD(e, ev_extended)->len); break;
     case EV_CHECKPOINT: {
         const struct ev_checkpoint *c = EVENT_PAYLOAD(e, ev_checkpoint);
         static const char *const why[] = {"by time", "before a fatal signal", "before the end", "as asked"};
@@ -236,6 +237,7 @@ void event_print_json(FILE *to, const struct event *e) {
     const struct ev_page *page = p;
     const struct ev_change *change = p;
     const struct ev_checkpoint *checkpoint = p;
+    const struct ev_extended *registers = p;
     const struct ev_regs *regs = p;
     switch ((enum event_kind)e->kind) {
     case EV_START: json_start(to, p); break;
@@ -269,6 +271,7 @@ void event_print_json(FILE *to, const struct event *e) {
     case EV_ACQUIRE:
     case EV_RELEASE: NUMBER(page, object), NUMBER(page, page), NUMBER(page, version), NUMBER(page, writable); break;
     case EV_MAPPED: json_mapped(to, p); break;
+    case EV_EXTENDED: NUMBER(registers, xcr0), NUMBER(registers, len); break;
     case EV_CHECKPOINT:
         NUMBER(checkpoint, number), NUMBER(checkpoint, threads), NUMBER(checkpoint, why), NUMBER(checkpoint, n_threads);
         break;

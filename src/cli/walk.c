@@ -46,19 +46,19 @@ static struct position where(struct walk *w) { return w->t->ops->where(w->t); }
 
 static uint64_t pc_of(struct walk *w) { return w->t->ops->read_registers(w->t, 0, &w->regs) ? w->regs.rip : 0; }
 
-/* Of all registers of a thread (0: the present one), vector registers too. */
-static uint64_t registers_hash_of(struct walk *w, int tid) {
+/* Of all registers of a thread (0: the present one); `vector`: vector registers, too. */
+static uint64_t registers_hash_of(struct walk *w, int tid, bool vector) {
     uint64_t h = 0;
     if (!w->t->ops->read_registers(w->t, tid, &w->regs)) return 0;
     const struct registers *r = &w->regs;
     for (int i = 0; i < 16; i++) h = mix(h, r->gpr[i]);
     h = mix(mix(mix(h, r->rip), r->eflags), r->fs_base);
-    for (uint32_t i = 0; i < 512 && i < r->xsave_size; i++)
+    for (uint32_t i = 0; vector && i < 512 && i < r->xsave_size; i++)
         if (i < 8 || i >= 24) h = mix(h, i >= 464 ? 0 : r->xsave[i]);
     return h;
 }
 
-static uint64_t registers_hash(struct walk *w) { return registers_hash_of(w, 0); }
+static uint64_t registers_hash(struct walk *w) { return registers_hash_of(w, 0, true); }
 
 static void say_stop(struct walk *w, const struct stop *s) {
     struct position p = where(w);
@@ -280,8 +280,10 @@ static void say_state(struct walk *w) {
     size_t n = w->t->ops->threads(w->t, facts, 256);
     qsort(facts, n, sizeof *facts, by_tid);
     printf("memory %" PRIx64, timeline_memory_hash(w->t));
-    for (size_t i = 0; i < n; i++)
-        printf(" %d: %" PRIx64 " (%s)", facts[i].tid, registers_hash_of(w, facts[i].tid), facts[i].state);
+    for (size_t i = 0; i < n; i++) { /* those of one that is in a call are not known where a checkpoint was restored */
+        bool vector = strncmp(facts[i].state, "in ", 3) != 0;
+        printf(" %d: %" PRIx64 " (%s)", facts[i].tid, registers_hash_of(w, facts[i].tid, vector), facts[i].state);
+    }
     printf("\n");
 }
 

@@ -28,6 +28,7 @@ static const uint32_t payload_sizes[] = {
     [EV_MAPPED] = sizeof(struct ev_mapped),
     [EV_CHANGE] = sizeof(struct ev_change),
     [EV_CHECKPOINT] = sizeof(struct ev_checkpoint),
+    [EV_EXTENDED] = sizeof(struct ev_extended),
     [EV_STOP] = 0,
     [EV_POKE] = sizeof(struct ev_memory),
     [EV_REGS] = sizeof(struct ev_regs),
@@ -62,6 +63,8 @@ const char *event_check(const void *bytes, size_t n) {
     if (e->kind == EV_REGS && EVENT_PAYLOAD(e, ev_regs)->extended > payload - needed)
         return "an event with more bytes than it has room for";
     if (e->kind == EV_CHANGE && EVENT_PAYLOAD(e, ev_change)->len > payload - needed)
+        return "an event with more bytes than it has room for";
+    if (e->kind == EV_EXTENDED && EVENT_PAYLOAD(e, ev_extended)->len > payload - needed)
         return "an event with more bytes than it has room for";
     return NULL;
 }

@@ -35,10 +35,11 @@
     X(RELEASE, 19)    /* struct ev_page; a shared page goes to another process */                         \
     X(MAPPED, 20)     /* struct ev_mapped; what the mapping call under way maps: follows its SYSCALL */   \
     X(CHANGE, 21)     /* struct ev_change + bytes: how the call before changed a file that is mapped */   \
-    X(CHECKPOINT, 22) /* struct ev_checkpoint; the state here is kept beside the log */                   \
+    X(CHECKPOINT, 22) /* struct ev_checkpoint; the state here is kept beside the log */                 \
     X(STOP, 23)       /* the R-thread stops for its tracer; TURN when it goes on */                       \
     X(POKE, 24)       /* struct ev_memory + bytes: what another process of the sphere has written */      \
-    X(REGS, 25)       /* struct ev_regs + bytes: what its tracer has made of the registers */
+    X(REGS, 25)       /* struct ev_regs + bytes: what its tracer has made of the registers */   \
+    X(EXTENDED, 26)   /* struct ev_extended + bytes; registers that checkpoints lack because the R-thread was in a call */
 
 enum event_kind {
 #define EVENT_ENUM(name, number) EV_##name = number,
@@ -202,6 +203,12 @@ struct ev_checkpoint {
     uint32_t n_threads;
 };
 
+struct ev_extended { /* vector and x87 registers, as xsave stores them */
+    uint64_t xcr0;
+    uint32_t len; /* bytes that follow; padded to a multiple of 8 */
+    uint32_t reserved;
+};
+
 #define EVENT_SIZE_CHECK(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
 EVENT_SIZE_CHECK(event, 24);
 EVENT_SIZE_CHECK(ev_start, 712);
@@ -219,5 +226,6 @@ EVENT_SIZE_CHECK(ev_hash, 16);
 EVENT_SIZE_CHECK(ev_regs, 176);
 EVENT_SIZE_CHECK(ev_page, 32);
 EVENT_SIZE_CHECK(ev_checkpoint, 24);
+EVENT_SIZE_CHECK(ev_extended, 16);
 
 #endif

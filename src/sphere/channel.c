@@ -293,6 +293,7 @@ static size_t least_size(uint8_t kind) {
     case EV_MAPPED: return sizeof(struct ev_mapped);
     case EV_CHANGE: return sizeof(struct ev_change);
     case EV_CHECKPOINT: return sizeof(struct ev_checkpoint);
+    case EV_EXTENDED: return sizeof(struct ev_extended);
     }
     return EVENT_MAX;
 }
@@ -302,6 +303,7 @@ static bool is_sound(const struct event *e) {
     if (e->size < least || e->size > EVENT_MAX || e->size % 8) return false;
     if (e->kind == EV_CHANGE) return ((const struct ev_change *)(e + 1))->len <= e->size - least;
     if (e->kind == EV_REGS) return ((const struct ev_regs *)(e + 1))->extended <= e->size - least;
+    if (e->kind == EV_EXTENDED) return ((const struct ev_extended *)(e + 1))->len <= e->size - least;
     if (e->kind != EV_MEMORY && e->kind != EV_OUT && e->kind != EV_POKE) return true;
     return ((const struct ev_memory *)(e + 1))->len <= e->size - least;
 }

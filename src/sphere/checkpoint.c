@@ -5,6 +5,7 @@
 
 #include "ckpt/rt/save.h"
 #include "inproc/arena.h"
+#include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
 #include "sphere/channel.h"
@@ -47,12 +48,29 @@ void checkpoint_start(void) {
 
 /* ---- what others must see ---- */
 
-void checkpoint_park(struct thread *t) {
-    if (checkpoint_is_on) schedule_park(t, schedule_fs_base());
+void checkpoint_park(struct thread *t, bool all) {
+    if (!checkpoint_is_on) return;
+    schedule_park(t, schedule_fs_base(), all);
+    t->parked = all;
 }
 
 void checkpoint_park_new(struct thread *child, uint64_t fs_base) {
-    if (checkpoint_is_on) schedule_park(child, fs_base);
+    if (!checkpoint_is_on) return;
+    schedule_park(child, fs_base, true);
+    child->parked = true;
+}
+
+void checkpoint_pay(struct thread *t) {
+    size_t size = sigframe_extended_size();
+    static uint8_t extended[SNAPSHOT_EXTENDED_MAX] __attribute__((aligned(64)));
+    memset(extended, 0, size);
+    sigframe_save_extended(extended);
+    struct event *e = event_new(t, EV_EXTENDED, 0, sizeof(struct ev_extended) + size);
+    struct ev_extended *v = (struct ev_extended *)(e + 1);
+    memset((uint8_t *)e + e->size - 8, 0, 8);
+    *v = (struct ev_extended){.xcr0 = sigframe_extended_mask(), .len = (uint32_t)size};
+    memcpy(v + 1, extended, size);
+    t->owes = false;
 }
 
 void checkpoint_forget(struct thread *t) {
@@ -72,7 +90,8 @@ void checkpoint_op(struct thread *t) {
 static bool is_readable_by_others(const struct thread *t, const struct thread *self) {
     if (!t->in_use || t->service || t->awaits == AWAITS_NOTHING) return true;
     if (t->tracee) return false; /* where it is, is its tracer's business, too */
-    return t->process == self->process && !t->vforked && !t->seccomp.mode && (t == self || t->scheduled);
+    return t->process == self->process && !t->vforked && !t->seccomp.mode && !t->tracee && !t->traced_by_outsider &&
+           (t == self || t->scheduled);
 }
 
 static bool has_shared_memory(void) {
@@ -119,8 +138,11 @@ static bool take(struct thread *t, uint8_t flags, uint32_t why, bool wait) {
     bool taken = save_checkpoint(&place, state, size, wait);
     arena_free_pages(state, size);
     last_ns = clock_ns(CLOCK_MONOTONIC_);
-    if (taken) mark(t, flags, why);
-    return taken;
+    if (!taken) return false;
+    for (struct thread *who = threads_first(); who; who = who->next)
+        if (who != t && who->in_use && who->scheduled && !who->parked) who->owes = true;
+    mark(t, flags, why);
+    return true;
 }
 
 bool checkpoint_consider(struct thread *t, uint8_t flags) {

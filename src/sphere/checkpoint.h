@@ -14,8 +14,12 @@ extern bool checkpoint_is_on;
 /* A stream begins: its first event is written. */
 void checkpoint_start(void);
 
-/* t may lose the turn: what is in its kernel thread's registers is kept where others can see it. */
-void checkpoint_park(struct thread *t);
+/* t may lose the turn: what is in its kernel thread's registers is kept where others can see it. Not `all`: vector and x87
+ * registers, which take longer than a short call, are only given to the log when t has the turn again, and only if a checkpoint
+ * was taken meanwhile (EXTENDED): nobody needs them before. */
+void checkpoint_park(struct thread *t, bool all);
+/* t has the turn again, and owes. */
+void checkpoint_pay(struct thread *t);
 /* A thread is about to be made: it begins with the registers of its maker. */
 void checkpoint_park_new(struct thread *child, uint64_t fs_base);
 /* t has ended. */

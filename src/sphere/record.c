@@ -264,11 +264,12 @@ static long issue_sharing(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
     bool will_wait = most_likely_waits(nr, a);
     if (unlikely(shared_active) && will_wait && shared_is_wanted()) shared_serve(t, EVF_AT_GATE, false);
     t->turn_lent = true;
-    checkpoint_park(t);
+    checkpoint_park(t, will_wait);
     order_enter_call(t, will_wait);
     long ret = issue(tb, nr, a);
     order_leave_call(t);
     t->turn_lent = false;
+    if (unlikely(t->owes)) checkpoint_pay(t);
     if (!redirected) return ret;
     if (unlikely(shared_active) && ret != GATE_ABORTED && ret != -EFAULT) shared_hold_written(nr, s.program, ret);
     return scratch_end(&s, tb, nr, a, ret);
@@ -346,7 +347,7 @@ static long perform(struct tblock *tb, uint64_t nr, uint64_t a[6], bool is_outpu
     case __NR_get_robust_list: return own_tid_calls(tb, nr, a);
     case __NR_sched_yield:
         if (order_is_shared()) {
-            checkpoint_park(tb->thread);
+            checkpoint_park(tb->thread, true);
             order_yield(tb->thread);
             if (shared_active) SYS(sched_yield);
             return 0;
@@ -631,7 +632,7 @@ static void leave_memory(struct thread *t) {
     if (!is_sharer(t) || t->vforked) return;
     thread_clear_words(t);
     stream_commit();
-    checkpoint_park(t);
+    checkpoint_park(t, true);
     order_remove(t);
     order_drop(t);
 }
@@ -708,7 +709,7 @@ static void on_syscall(struct tblock *tb) {
     tb->pending = 0;
     /* a turn that ends at the gate needs no event: as if it had been stolen during the call; sched_yield ends it itself */
     if (unlikely(order_is_overdue()) && nr != __NR_sched_yield && order_should_yield(t)) {
-        checkpoint_park(t);
+        checkpoint_park(t, true);
         order_yield(t);
     }
     if (unlikely(shared_active) && shared_is_wanted()) shared_serve(t, EVF_AT_GATE, nr != __NR_sched_yield);
@@ -820,7 +821,7 @@ static void on_tick_budget(struct tblock *tb) {
         event_new(t, EV_PREEMPT, 0, 0);
         stream_commit();
         t->awaits = AWAITS_TURN;
-        checkpoint_park(t);
+        checkpoint_park(t, true);
         order_yield(t);
         event_new(t, EV_TURN, 0, 0);
     }

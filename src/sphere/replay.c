@@ -142,12 +142,29 @@ static const struct event *next_of(struct thread *t) {
     }
 }
 
+/* Vector and x87 registers that a checkpoint did not have, though this process may have begun with it. */
+static void take_extended(struct thread *t, const struct event *e) {
+    static uint8_t extended[SNAPSHOT_EXTENDED_MAX] __attribute__((aligned(64)));
+    const struct ev_extended *v = (const struct ev_extended *)(e + 1);
+    size_t size = sigframe_extended_size();
+    if (t->owes) {
+        if (v->xcr0 != sigframe_extended_mask() || v->len != size || size > sizeof extended)
+            diverged(t, e, "size of the vector registers", v->len, size);
+        memcpy(extended, v + 1, size);
+        sigframe_load_extended(extended);
+        t->owes = false;
+    }
+    stream_take();
+}
+
 /* The same, but for pages that t acquires or hands over on its way there. */
 static const struct event *next_mine(struct thread *t) {
     for (;;) {
         const struct event *e = next_of(t);
         if (e->kind == EV_ACQUIRE) {
             acquire_next(t, e);
+        } else if (e->kind == EV_EXTENDED) {
+            take_extended(t, e);
         } else if (e->kind == EV_RELEASE && (e->flags & EVF_AT_GATE)) {
             release(e);
             stream_take();
@@ -543,6 +560,7 @@ static void on_tick_budget(struct tblock *tb) {
         return;
     }
     snapshot_clear_host_words(t);
+    t->awaits = AWAITS_TURN;
     verify(t, e, EV_PREEMPT, "end of a turn");
     stream_take();
     e = next_mine(t);
@@ -963,6 +981,7 @@ static uint64_t flags_at_call(const struct tblock *tb) { return tb->rflags | (tb
 
 static void answer_call(struct tblock *tb) {
     struct thread *t = tb->thread;
+    t->awaits = AWAITS_CALL;
     uint64_t nr = tb->gpr[RAX], a[6];
     gate_args(tb, a);
     gaddr next = tb->pc;

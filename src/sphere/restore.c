@@ -127,7 +127,9 @@ static void make_thread(struct process *p, const struct snapshot_thread *s) {
     set_thread(t, s);
     t->tgid = p->pid;
     schedule_add(t, s->awaits == SNAPSHOT_TURN ? replay_enter_turn : replay_enter_call, s->fs_base);
-    schedule_set_registers(t, (const uint8_t *)(s + 1), s->fs_base);
+    t->awaits = s->awaits == SNAPSHOT_TURN ? AWAITS_TURN : AWAITS_CALL;
+    t->owes = s->flags & SNAPSHOT_OWES; /* until then what is in the registers now is as good as anything */
+    if (!t->owes) schedule_set_registers(t, (const uint8_t *)(s + 1), s->fs_base);
 }
 
 static void become_thread(struct thread *t, const struct snapshot_thread *s) {

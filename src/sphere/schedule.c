@@ -1,9 +1,12 @@
 #include "sphere/schedule.h"
 
+#include <linux/auxvec.h>
+
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
+#include "sphere/runtime.h"
 #include "sphere/sigframe.h"
 
 #define ARCH_SET_GS 0x1001
@@ -34,9 +37,23 @@ static struct scheduled *scheduled_new(void) {
     return s;
 }
 
+/* Whether the kernel lets programs read their segment bases. */
+static bool has_fsgsbase(void) {
+    static int8_t known = -1;
+    if (known < 0) {
+        known = 0;
+        for (const uint64_t *a = the_runtime.kernel_auxv; a[0]; a += 2)
+            if (a[0] == AT_HWCAP2) known = a[1] >> 1 & 1;
+    }
+    return known;
+}
+
 uint64_t schedule_fs_base(void) {
     uint64_t base = 0;
-    SYS(arch_prctl, ARCH_GET_FS, &base);
+    if (has_fsgsbase())
+        __asm__ volatile("rdfsbase %0" : "=r"(base));
+    else
+        SYS(arch_prctl, ARCH_GET_FS, &base);
     return base;
 }
 
@@ -50,10 +67,10 @@ void schedule_set_registers(struct thread *t, const uint8_t *extended, uint64_t 
     memcpy(t->scheduled->extended, extended, sigframe_extended_size());
 }
 
-void schedule_park(struct thread *t, uint64_t fs_base) {
+void schedule_park(struct thread *t, uint64_t fs_base, bool extended) {
     if (!t->scheduled) t->scheduled = scheduled_new();
     t->scheduled->fs_base = fs_base;
-    sigframe_save_extended(t->scheduled->extended);
+    if (extended) sigframe_save_extended(t->scheduled->extended);
 }
 
 void schedule_forget(struct thread *t) {

@@ -16,8 +16,9 @@ uint64_t schedule_fs_base(void);
 /* Of a suspended R-thread: what it goes on with. */
 void schedule_set_registers(struct thread *t, const uint8_t *extended, uint64_t fs_base);
 
-/* Recording: keeps what is in the calling kernel thread's registers, for t: itself, or a thread that is about to be made. */
-void schedule_park(struct thread *t, uint64_t fs_base);
+/* Recording: keeps what is in the calling kernel thread's registers, for t: itself, or a thread that is about to be made.
+ * extended: vector and x87 registers, too. */
+void schedule_park(struct thread *t, uint64_t fs_base, bool extended);
 /* Recording: t has ended. */
 void schedule_forget(struct thread *t);
 /* Of a suspended R-thread. */

@@ -64,6 +64,7 @@ static uint32_t flags_of(const struct thread *t, bool runs) {
     if (t->tb->stepped) flags |= SNAPSHOT_STEPPED;
     if (t->debugged.has_op) flags |= SNAPSHOT_HAS_OP;
     if (t->legacy.under_way) flags |= SNAPSHOT_LEGACY;
+    if (!runs && !t->parked) flags |= SNAPSHOT_OWES;
     return flags;
 }
 
@@ -102,6 +103,10 @@ static void write_thread(struct snapshot_thread *out, struct thread *t, struct t
     uint8_t *extended = (uint8_t *)(out + 1);
     uint64_t x87_ip;
     memset(extended, 0, extended_size());
+    if (out->flags & SNAPSHOT_OWES) {
+        schedule_extended_of(t, &out->fs_base);
+        return;
+    }
     memcpy(extended, extended_of(t, self, room, &out->fs_base), sigframe_extended_size());
     memcpy(&x87_ip, extended + FX_IP, 8);
     if (fpu_image_to_guest(&x87_ip, 8)) memcpy(extended + FX_IP, &x87_ip, 8);
@@ -169,6 +174,7 @@ static uint64_t hash_thread(struct thread *who, struct thread *self) {
                               who->altstack.sp, who->altstack.size, who->clear_tid, who->robust_head, who->number};
     uint64_t h = hash_bytes(tb->gpr, sizeof tb->gpr, 1);
     h = hash_bytes(words, sizeof words, h);
+    if (who != self && who->awaits == AWAITS_CALL) return h; /* others do not know its vector registers */
     h = hash_bytes(extended, FX_OPCODE, h);
     h = hash_bytes(extended + FX_REGISTERS, FX_END - FX_REGISTERS, h);
     return size > XSTATE_MORE ? hash_bytes(extended + XSTATE_MORE, size - XSTATE_MORE, h) : h;

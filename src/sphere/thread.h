@@ -63,7 +63,7 @@ struct guest_fault {
     uint64_t trapno, err;
 };
 
-/* What an R-thread waits for that does not have the turn. Replay needs to know only who has ended. */
+/* What an R-thread waits for that does not have the turn. */
 enum awaits {
     AWAITS_TURN, /* goes on where it lost its turn, or begins, with TURN */
     AWAITS_CALL, /* is in a system call: goes on with what the log says of it */
@@ -126,6 +126,9 @@ struct thread {
     struct scheduled *scheduled; /* replay: all of the thread that a kernel thread would have. Recording: the same, when it may
                                     lose the turn */
     enum awaits awaits;
+    bool parked; /* recording: all of that is kept; otherwise vector and x87 registers are still where they were */
+    bool owes;   /* there are checkpoints without its vector and x87 registers: EXTENDED is to follow. Replay: it was restored
+                    from one */
     struct debugged debugged;
     struct tracee *tracee; /* somebody of the sphere traces it (traced.h) */
     bool kicked;           /* somebody may have begun to */
