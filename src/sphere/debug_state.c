@@ -129,7 +129,7 @@ uint64_t state_write(gaddr to, const void *from, size_t n) {
 uint64_t state_threads(struct thread *t, struct worker_thread *out, size_t cap) {
     size_t n = 0;
     for (struct thread *who = threads_first(); who && (n + 1) * sizeof *out <= cap; who = who->next) {
-        if (!who->in_use || !who->scheduled) continue;
+        if (!who->in_use || !who->scheduled || who->awaits == AWAITS_NOTHING) continue; /* ended */
         out[n] = (struct worker_thread){.number = who->number,
                                         .tid = who->tid,
                                         .in_call = who->debugged.in_call,
