@@ -13,6 +13,7 @@
 #include "inproc/sys.h"
 #include "sphere/code_watch.h"
 #include "sphere/mode.h"
+#include "sphere/sys/special.h"
 
 #define MAX_FILES 1024 /* further ones are taken for loose */
 #define S_IFMT_ 0170000
@@ -100,7 +101,7 @@ static bool is_own_mem(long fd) {
 
 static long refuse_mem(long fd) {
     static bool said;
-    if (!said) say("the memory of another process cannot be written while recording: refused");
+    if (!said) say("the memory of a process outside cannot be written while recording: refused");
     said = true;
     SYS(close, fd);
     return -EACCES;
@@ -111,7 +112,7 @@ long code_files_opened(long fd, uint64_t flags) {
     if (fd < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH)) return fd;
     if (SYS(fstat, fd, &st) != 0 || (st.st_mode & S_IFMT_) != S_IFREG_) return fd;
     if (is_mem_file((int)fd, &st)) {
-        if (the_mode->own_memory_only && !is_own_mem(fd)) return refuse_mem(fd);
+        if (the_mode->own_memory_only && !is_own_mem(fd) && !foreign_memory_owner((int)fd)) return refuse_mem(fd);
         mem_dev = st.st_dev;
         code_files_mem_open = true;
     }

@@ -38,9 +38,9 @@ bool forced_fill(gaddr addr, const void *from, size_t len) {
     return guest_write(addr, from, len) || force(addr, from, len);
 }
 
-bool forced_write(gaddr addr, const void *from, size_t len) {
+bool forced_write(gaddr addr, const void *from, size_t len, bool forced) {
     if (addr + len < addr || aspace_is_runtime(addr, len)) return false;
     code_watch_before_kernel_write(addr, len);
     if (guest_write(addr, from, len)) return true;
-    return may_be_forced(addr, len) && force(addr, from, len);
+    return forced && may_be_forced(addr, len) && force(addr, from, len);
 }

@@ -4,8 +4,8 @@
 
 #include "inproc/types.h"
 
-/* Translations of what is changed are dropped. False: there is no such memory, or it is shared and read-only. */
-bool forced_write(gaddr addr, const void *from, size_t len);
+/* forced: even if the program itself could not. Translations of what is changed are dropped. False: it cannot be done. */
+bool forced_write(gaddr addr, const void *from, size_t len, bool forced);
 /* The same for what memory is known to have held, also where nobody may write. */
 bool forced_fill(gaddr addr, const void *from, size_t len);
 

@@ -78,3 +78,8 @@ void hurry_foreign(int tgid, int tid) {
     struct siginfo_raw info = {.signo = KICK_SIGNAL, .code = KICK_CODE};
     SYS(rt_tgsigqueueinfo, tgid, tid, KICK_SIGNAL, &info);
 }
+
+void hurry_hold(void) {
+    uint64_t set = 1ull << (KICK_SIGNAL - 1);
+    SYS(rt_sigprocmask, 0 /* SIG_BLOCK */, &set, 0, 8);
+}

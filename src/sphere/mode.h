@@ -46,11 +46,11 @@ struct mode {
     /* Whether a shared mapping of a file, new, is tracked. */
     bool (*tracks)(int fd, const struct mapping *m);
 
-    /* Tracing (traced.h): t stops; gives up the turn or takes it again; has been written to by its tracer; goes on, with registers
+    /* Tracing (traced.h): t stops; gives up the turn or takes it again; has been written to by another process; goes on, with registers
      * that the tracer has changed, flags of the TURN, and a signal. */
     void (*trace_stop)(struct thread *t, uint8_t flags);
     void (*trace_turn)(struct thread *t, bool take);
-    void (*trace_wrote)(struct thread *t, gaddr addr, size_t len);
+    void (*trace_wrote)(struct thread *t, gaddr addr, size_t len, uint8_t flags);
     void (*trace_go)(struct thread *t, bool changed, uint8_t flags, uint16_t signal);
 
     /* Around the making of an R-thread in this address space. */

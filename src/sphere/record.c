@@ -331,6 +331,7 @@ static long own_tid_calls(struct tblock *tb, uint64_t nr, const uint64_t a[6]) {
 static long send_stop(struct tblock *tb, uint64_t nr, uint64_t a[6], int pid) {
     struct thread *t = tb->thread;
     bool to_itself = nr == __NR_kill && pid == t->process->pid && a[1] == SIGSTOP_;
+    if (ptrace_stops(nr, a)) return 0;
     shared_stop_before(t, pid);
     long ret = to_itself ? SYS(tgkill, pid, t->tid, SIGSTOP_) : issue(tb, nr, a);
     shared_stop_after();

@@ -120,6 +120,7 @@ static struct thread *whose_turn(struct thread *t, const struct event *e) {
 
 static void release(const struct event *e);
 static void acquire_next(struct thread *t, const struct event *e);
+static void poke(struct thread *t, const struct event *e);
 
 /* The next event, but for pages that others took while all R-threads waited. */
 static const struct event *next_of_all(void) {
@@ -168,6 +169,8 @@ static const struct event *next_mine(struct thread *t) {
         } else if (e->kind == EV_RELEASE && (e->flags & EVF_AT_GATE)) {
             release(e);
             stream_take();
+        } else if (e->kind == EV_POKE && (e->flags & EVF_AT_GATE)) {
+            poke(t, e);
         } else {
             return e;
         }
@@ -463,6 +466,8 @@ static void arm(struct thread *t) {
             deliver(t, e);
         else if (e->kind == EV_STOP && (e->flags & EVF_AFTER))
             stop_again(t, e);
+        else if (e->kind == EV_POKE && (e->flags & EVF_AFTER))
+            poke(t, e);
         else
             break;
     }

@@ -5,6 +5,7 @@
 #include "sphere/channel.h"
 #include "sphere/checkpoint.h"
 #include "sphere/event_log.h"
+#include "sphere/gate.h"
 #include "sphere/sigframe.h"
 #include "sphere/trace_regs.h"
 
@@ -23,8 +24,13 @@ void trace_record_stop(struct thread *t, uint8_t flags) {
     trace_record_turn(t, false);
 }
 
-void trace_record_wrote(struct thread *t, gaddr addr, size_t len) {
-    event_memory(t, EV_POKE, addr, len, false);
+void trace_record_wrote(struct thread *t, gaddr addr, size_t len, uint8_t flags) {
+    struct event *e = event_new(t, EV_POKE, 0, sizeof(struct ev_memory) + len);
+    struct ev_memory *m = (struct ev_memory *)(e + 1);
+    e->flags = flags;
+    memset((uint8_t *)e + e->size - 8, 0, 8);
+    *m = (struct ev_memory){.addr = addr, .len = (uint32_t)len};
+    guest_read(m + 1, addr, len);
     stream_commit();
 }
 

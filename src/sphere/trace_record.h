@@ -7,7 +7,7 @@
 /* mode.trace_* while recording. */
 void trace_record_stop(struct thread *t, uint8_t flags);
 void trace_record_turn(struct thread *t, bool take);
-void trace_record_wrote(struct thread *t, gaddr addr, size_t len);
+void trace_record_wrote(struct thread *t, gaddr addr, size_t len, uint8_t flags);
 void trace_record_go(struct thread *t, bool changed, uint8_t flags, uint16_t signal);
 
 #endif

@@ -126,7 +126,7 @@ struct tracee *trace_claim(int tid, int tgid, int tracer) {
         e->tgid = tgid;
         e->tracer = tracer;
         e->wants = e->options = 0;
-        e->seized = e->reported = e->regs_changed = e->extended_changed = e->mask_changed = false;
+        e->visits = e->seized = e->reported = e->regs_changed = e->extended_changed = e->mask_changed = false;
         e->how = RESUME_CONT;
         e->signal = e->status = 0;
         e->message = 0;

@@ -25,10 +25,11 @@ enum tracee_state {
 
 enum trace_want { TRACE_WANT_SIGSTOP = 1, TRACE_WANT_TRAP = 2 }; /* ATTACH or SIGSTOP; INTERRUPT */
 
-enum trace_resume { RESUME_CONT, RESUME_SYSCALL, RESUME_STEP, RESUME_SYSEMU, RESUME_DETACH };
+enum trace_resume { RESUME_CONT, RESUME_SYSCALL, RESUME_STEP, RESUME_SYSEMU, RESUME_SYSEMU_STEP, RESUME_DETACH };
 
 /* What is asked of a process, for its memory: a thread of it that is stopped answers, or one that is brought to a safepoint. */
-enum letter_kind { LETTER_NONE, LETTER_PEEK, LETTER_POKE, LETTER_ANSWERED };
+/* WRITE: as the process itself could; POKE: as a debugger does. */
+enum letter_kind { LETTER_NONE, LETTER_BUSY, LETTER_PEEK, LETTER_WRITE, LETTER_POKE, LETTER_ANSWERED };
 
 struct trace_letter {
     uint32_t kind; /* futex; enum letter_kind */
@@ -60,6 +61,7 @@ struct tracee {
     uint32_t wants; /* enum trace_want */
     uint32_t options;
     bool seized;
+    bool visits;   /* nobody traces it: another process only wants its memory */
     bool reported; /* STOPPED: the tracer has been told */
     bool is_signal_stop, regs_changed, extended_changed, mask_changed;
     uint8_t how;      /* enum trace_resume: how it was let go last */
@@ -102,6 +104,10 @@ void trace_add_member(int tgid);
 void trace_remove_member(int tgid);
 
 struct tracee *trace_find(int tid);
+/* Reads or writes memory of a process of the sphere, at most TRACE_LETTER bytes, through e or whatever thread of it answers.
+ * 0, -EIO: there is no such memory, -ESRCH. */
+long trace_ask(struct tracee *e, enum letter_kind kind, gaddr addr, void *bytes, uint32_t len);
+long trace_write(int tgid, enum letter_kind kind, gaddr addr, void *bytes, uint32_t len);
 /* A free entry for tid, not yet visible: trace_publish() makes it so. NULL: there is one for it, or no room. */
 struct tracee *trace_claim(int tid, int tgid, int tracer);
 void trace_publish(struct tracee *e);

@@ -24,7 +24,36 @@
 
 #define STOPPED_BY(signo) ((signo) << 8 | 0x7f)
 
+static bool emulates_calls(const struct tracee *e) { return e->how == RESUME_SYSEMU || e->how == RESUME_SYSEMU_STEP; }
+static bool steps(const struct tracee *e) { return e->how == RESUME_STEP || e->how == RESUME_SYSEMU_STEP; }
+
 static bool is_gone(int tgid) { return SYS(kill, tgid, 0) == -ESRCH; }
+
+/* ---- memory ---- */
+
+/* Here, with the turn. */
+static void answer(struct thread *t, struct trace_letter *l, uint8_t flags) {
+    uint32_t len = MIN(l->len, (uint32_t)TRACE_LETTER);
+    if (l->kind == LETTER_PEEK) {
+        l->done = guest_read(l->bytes, l->addr, len) ? len : 0;
+    } else {
+        l->done = forced_write(l->addr, l->bytes, len, l->kind == LETTER_POKE) ? len : 0;
+        if (l->done && the_mode->trace_wrote) the_mode->trace_wrote(t, l->addr, len, flags);
+    }
+    __atomic_store_n(&l->kind, LETTER_ANSWERED, __ATOMIC_RELEASE);
+    trace_futex_wake(&l->kind);
+}
+
+static void answer_in_stop(struct thread *t, struct trace_letter *l) {
+    if (the_mode->trace_turn) the_mode->trace_turn(t, true);
+    answer(t, l, 0);
+    if (the_mode->trace_turn) the_mode->trace_turn(t, false);
+}
+
+static bool is_asked(const struct trace_letter *l) {
+    uint32_t kind = __atomic_load_n(&l->kind, __ATOMIC_ACQUIRE);
+    return kind == LETTER_PEEK || kind == LETTER_WRITE || kind == LETTER_POKE;
+}
 
 /* ---- being traced ---- */
 
@@ -33,7 +62,13 @@ static void look(struct thread *t) {
     if (t->tracee) return;
     if (!trace_table()) return;
     t->tracee = trace_find(t->tid);
-    if (t->tracee) signals_catch_all(t->process);
+    if (t->tracee && !t->tracee->visits) signals_catch_all(t->process);
+}
+
+/* What is asked of its memory at a safepoint. */
+static void serve(struct thread *t, uint8_t flags) {
+    if (is_asked(&t->tracee->letter)) answer(t, &t->tracee->letter, flags);
+    if (t->tracee->visits) t->tracee = NULL;
 }
 
 static void forget(struct thread *t) {
@@ -59,27 +94,6 @@ long traced_me(struct thread *t) {
 
 bool traced_interrupted(const struct thread *t) { return t->kicked && !t->n_pending; }
 
-/* ---- memory ---- */
-
-static void answer(struct thread *t, struct trace_letter *l) {
-    uint32_t len = MIN(l->len, (uint32_t)TRACE_LETTER);
-    if (the_mode->trace_turn) the_mode->trace_turn(t, true);
-    if (l->kind == LETTER_PEEK) {
-        l->done = guest_read(l->bytes, l->addr, len) ? len : 0;
-    } else {
-        l->done = forced_write(l->addr, l->bytes, len) ? len : 0;
-        if (l->done && the_mode->trace_wrote) the_mode->trace_wrote(t, l->addr, len);
-    }
-    if (the_mode->trace_turn) the_mode->trace_turn(t, false);
-    __atomic_store_n(&l->kind, LETTER_ANSWERED, __ATOMIC_RELEASE);
-    trace_futex_wake(&l->kind);
-}
-
-static bool is_asked(const struct trace_letter *l) {
-    uint32_t kind = __atomic_load_n(&l->kind, __ATOMIC_ACQUIRE);
-    return kind == LETTER_PEEK || kind == LETTER_POKE;
-}
-
 /* ---- stopping ---- */
 
 /* Tells the tracer that there is something to wait for. */
@@ -92,7 +106,7 @@ static void await_word(struct thread *t, struct tracee *e) {
     for (;;) {
         uint32_t seen = __atomic_load_n(&e->bell, __ATOMIC_ACQUIRE);
         if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == TRACEE_RUNS) return;
-        if (is_asked(&e->letter)) answer(t, &e->letter);
+        if (is_asked(&e->letter)) answer_in_stop(t, &e->letter);
         trace_futex_wait(&e->bell, seen, LOOK_AFTER_MS);
         if (seen == __atomic_load_n(&e->bell, __ATOMIC_ACQUIRE) && is_gone(e->tracer)) {
             e->how = RESUME_DETACH;
@@ -107,6 +121,7 @@ struct stop {
     uint8_t flags;     /* EVF_* of where it is */
     uint64_t orig_rax; /* of the call that is under way, or ORIG_RAX_NONE */
     bool at_call;      /* the call is about to be made */
+    bool emulated;     /* and the tracer wants it not to be */
     bool aborted;      /* it was tried, and will be made again: registers are back at it */
 };
 
@@ -126,7 +141,7 @@ static void show(const struct thread *t, struct tracee *e, const struct stop *s)
 /* Whether the call that it is at is to be made, after what the tracer has done to its registers. */
 static bool take(struct thread *t, struct tracee *e, const struct stop *s) {
     struct user_regs r = e->regs;
-    bool made = s->at_call && e->how != RESUME_SYSEMU && r.rip == t->tb->pc;
+    bool made = s->at_call && !s->emulated && r.rip == t->tb->pc;
     if (made) r.rax = r.orig_rax;
     if (r.orig_rax != ORIG_RAX_NONE && r.rax == (uint64_t)-ERESTARTSYS_) {
         r.rip -= 2;
@@ -162,42 +177,50 @@ static bool stop(struct thread *t, const struct stop *s) {
     report(e);
     await_word(t, e);
     if (the_mode->trace_turn) the_mode->trace_turn(t, true);
-    bool changed = e->regs_changed || e->extended_changed || e->mask_changed || e->how == RESUME_SYSEMU;
+    bool changed = e->regs_changed || e->extended_changed || e->mask_changed || s->emulated;
     bool made = take(t, e, s);
     t->trace_signal = e->signal;
-    uint8_t flags = (made ? EVF_AT_GATE : 0) | (e->how == RESUME_STEP ? EVF_STEP : 0);
+    uint8_t flags = (made ? EVF_AT_GATE : 0) | (steps(e) ? EVF_STEP : 0);
     if (the_mode->trace_go) the_mode->trace_go(t, changed, flags, (uint16_t)t->trace_signal);
-    if (e->how == RESUME_STEP) traced_step(t);
+    if (steps(e)) traced_step(t);
     if (e->how == RESUME_DETACH) forget(t);
     return made;
 }
 
-/* Not inside of a call, for a reason that is no signal of the program's own. */
-static void stop_plain(struct thread *t, int status, uint8_t flags) {
+/* For a reason that is no signal of the program's own; nr: the call that it is behind, or ORIG_RAX_NONE. */
+static void stop_plain(struct thread *t, int status, uint8_t flags, uint64_t nr) {
     struct tracee *e = t->tracee;
-    struct stop s = {.status = status, .flags = flags, .orig_rax = ORIG_RAX_NONE};
+    struct stop s = {.status = status, .flags = flags, .orig_rax = nr};
     e->info = (struct siginfo_raw){.signo = status >> 8 & 0x7f};
     e->call = (struct syscall_info){.arch = ARCH_X86_64, .pc = t->tb->pc, .sp = t->tb->gpr[RSP]};
     stop(t, &s);
 }
 
 /* A step that did not end in a trap: it was a call, or went into a handler. */
-static void stop_step(struct thread *t) { stop_plain(t, STOPPED_BY(SIGTRAP_), EVF_AFTER); }
+static void stop_step(struct thread *t) { stop_plain(t, STOPPED_BY(SIGTRAP_), EVF_AFTER, ORIG_RAX_NONE); }
 
 void traced_in_handler(struct thread *t) {
     if (t->tracee && t->trace_step) stop_step(t);
+}
+
+/* One that was seized is told once more when the signal takes effect. */
+static void stop_for_sigstop(struct thread *t, uint8_t flags) {
+    stop_plain(t, STOPPED_BY(SIGSTOP_), flags, ORIG_RAX_NONE);
+    if (!t->tracee || !t->tracee->seized || t->trace_signal != SIGSTOP_) return;
+    if (!(flags & EVF_AT_GATE)) flags = EVF_AFTER;
+    stop_plain(t, STOPPED_BY(SIGSTOP_) | PTRACE_EVENT_STOP << 16, flags, ORIG_RAX_NONE);
 }
 
 void traced_safepoint(struct thread *t, uint8_t flags) {
     if (t->kicked) look(t);
     while (t->tracee) {
         uint32_t wants = __atomic_exchange_n(&t->tracee->wants, 0, __ATOMIC_ACQ_REL);
-        if (is_asked(&t->tracee->letter)) answer(t, &t->tracee->letter);
+        serve(t, flags);
         if (!wants) return;
         if (wants & TRACE_WANT_SIGSTOP)
-            stop_plain(t, STOPPED_BY(SIGSTOP_), flags);
+            stop_for_sigstop(t, flags);
         else
-            stop_plain(t, STOPPED_BY(SIGTRAP_) | PTRACE_EVENT_STOP << 16, flags);
+            stop_plain(t, STOPPED_BY(SIGTRAP_) | PTRACE_EVENT_STOP << 16, flags, ORIG_RAX_NONE);
         if (!(flags & EVF_AT_GATE)) flags = EVF_AFTER;
     }
 }
@@ -211,6 +234,7 @@ static int call_status(const struct tracee *e) {
 static bool stop_before_call(struct tblock *tb) {
     struct tracee *e = tb->thread->tracee;
     struct stop s = {.status = call_status(e), .flags = EVF_AT_GATE, .orig_rax = tb->gpr[RAX], .at_call = true};
+    s.emulated = emulates_calls(e);
     e->info = (struct siginfo_raw){.signo = SIGTRAP_, .code = SIGTRAP_ | 0x80};
     e->call =
         (struct syscall_info){.op = PTRACE_SYSCALL_INFO_ENTRY, .arch = ARCH_X86_64, .pc = tb->pc, .sp = tb->gpr[RSP]};
@@ -237,12 +261,14 @@ bool traced_gate(struct tblock *tb, gaddr next) {
     struct thread *t = tb->thread;
     if (t->kicked) look(t);
     if (!t->tracee) return true;
+    serve(t, EVF_AT_GATE);
+    if (!t->tracee) return true;
     if (t->tracee->wants) {
         gate_retry(tb, next);
         traced_safepoint(t, EVF_AT_GATE | EVF_RETRY);
         return false;
     }
-    bool shows = t->tracee->how == RESUME_SYSCALL || t->tracee->how == RESUME_SYSEMU;
+    bool shows = t->tracee->how == RESUME_SYSCALL || emulates_calls(t->tracee);
     if (shows && !stop_before_call(tb)) return false;
     return stop_before_exit(tb);
 }
@@ -288,7 +314,7 @@ void traced_aborted(struct thread *t, uint64_t nr) {
 bool traced_signal(struct thread *t, struct pending_signal *s, uint8_t *flags) {
     if (t->kicked) look(t);
     struct tracee *e = t->tracee;
-    if (!e) return true;
+    if (!e || e->visits) return true;
     int signo = s->info.signo;
     uint8_t where = s->is_fault ? EVF_FAULT : *flags & EVF_AT_GATE ? EVF_AT_GATE | EVF_RETRY : *flags;
     struct stop st = {.status = STOPPED_BY(signo), .flags = where, .orig_rax = ORIG_RAX_NONE};
@@ -385,10 +411,10 @@ void traced_after_exec(struct thread *t) {
     signals_catch_all(t->process);
     if (e->options & PTRACE_O_TRACEEXEC) {
         e->message = (uint64_t)t->tid;
-        stop_plain(t, STOPPED_BY(SIGTRAP_) | PTRACE_EVENT_EXEC << 16, EVF_AFTER);
+        stop_plain(t, STOPPED_BY(SIGTRAP_) | PTRACE_EVENT_EXEC << 16, EVF_AFTER, __NR_execve);
         if (t->tracee) traced_after_call(t, __NR_execve);
         return;
     }
     traced_after_call(t, __NR_execve);
-    if (t->tracee && !t->tracee->seized) stop_plain(t, STOPPED_BY(SIGTRAP_), EVF_AFTER);
+    if (t->tracee && !t->tracee->seized) stop_plain(t, STOPPED_BY(SIGTRAP_), EVF_AFTER, __NR_execve);
 }

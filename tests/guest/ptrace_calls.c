@@ -75,11 +75,14 @@ int main(int argc, char **argv) {
     kill(first, SIGCONT);
     int calls = 0, entries = 0, exits = 0;
     pid_t second = 0;
+    unsigned long told = 0;
+    int ended = 0;
     for (;;) {
         pid_t pid = waitpid(-1, &status, __WALL);
         if (pid < 0) break;
         if (WIFEXITED(status)) {
-            printf("%s exited with %d\n", pid == first ? "first" : "second", WEXITSTATUS(status));
+            if (pid == first) printf("first exited with %d\n", WEXITSTATUS(status));
+            if (pid == second) ended = WEXITSTATUS(status);
             continue;
         }
         int event = status >> 16, signo = WSTOPSIG(status), deliver = 0;
@@ -100,13 +103,17 @@ int main(int argc, char **argv) {
             unsigned long message = 0;
             ptrace(PTRACE_GETEVENTMSG, pid, 0, &message);
             if (event == PTRACE_EVENT_FORK) second = (pid_t)message;
-            /* how often a process stops around SIGCONT, and which child is first, is a matter of luck */
-            if (event != PTRACE_EVENT_STOP) printf("event %s %lx\n", event_name(event), event == PTRACE_EVENT_EXIT ? message : 0);
+            /* which process is first, and how often it stops around SIGCONT, is a matter of luck */
+            if (event == PTRACE_EVENT_EXIT && pid != first)
+                told = message;
+            else if (event != PTRACE_EVENT_STOP)
+                printf("event %s %lx\n", event_name(event), event == PTRACE_EVENT_EXIT ? message : 0);
         } else if (signo != SIGCONT && signo != SIGCHLD) {
             deliver = signo;
         }
         if (ptrace(PTRACE_SYSCALL, pid, 0, (long)deliver) && errno != ESRCH) printf("no go: %s\n", strerror(errno));
     }
+    printf("second exited with %d, was about to with %lx\n", ended, told);
     printf("calls %d, entries and exits differ by %d, second %d\n", calls > 20, entries - exits, second > 0);
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/apart.h"
+#include "sphere/hurry.h"
 #include "sphere/loader.h"
 #include "sphere/mode.h"
 #include "sphere/runtime.h"
@@ -228,9 +229,11 @@ static long exec_runtime(struct tblock *t, struct exec *e, gaddr argv, gaddr env
     if (ret == 0) {
         if (e->fd >= 0) SYS(fcntl, e->fd, F_SETFD, 0);
         signals_apply_mask(t->thread);
+        hurry_hold(); /* nobody is there to catch one until the runtime has started */
         if (!t->thread->process->shares_memory) kept_save();
         ret = SYS(execveat, fd_own(), "", args.v, envp, AT_EMPTY_PATH);
     }
+    signals_apply_mask(t->thread);
     if (the_mode->exec_failed) the_mode->exec_failed(t->thread);
     if (args.v) arena_free_pages(args.v, args.bytes);
     return ret;

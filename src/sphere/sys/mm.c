@@ -101,11 +101,6 @@ long sys_process_madvise(struct tblock *t, uint64_t a[6]) {
     return changing(0, UINT64_MAX / 2, __NR_process_madvise, a);
 }
 
-long sys_process_vm_writev(struct tblock *t, uint64_t a[6]) {
-    if (the_mode->own_memory_only && (int)a[0] != t->thread->tgid) return -EPERM;
-    return gate_syscall(__NR_process_vm_writev, a);
-}
-
 long sys_remap_file_pages(struct tblock *t, uint64_t a[6]) {
     if (aspace_is_runtime(a[0], a[1])) return -EINVAL;
     return changing(a[0], a[1], __NR_remap_file_pages, a);

@@ -85,6 +85,7 @@ static long fork_here(struct tblock *t, long nr, const uint64_t args[6], uint64_
         trace_add_member(t->thread->tgid);
         traced_born(t->thread, &follow);
     } else if (ret > 0) {
+        trace_add_member((int)ret); /* whoever hears of it from us may want to trace it at once */
         traced_has_child(t->thread, &follow, (int)ret);
     }
     signals_apply_mask(t->thread);
@@ -156,6 +157,7 @@ static long clone_vm(struct tblock *t, long nr, uint64_t args[6], uint64_t *kern
     if (the_mode->after_clone) the_mode->after_clone(self, child, ret);
     if (ret < 0 || (flags & CLONE_VFORK)) child->in_use = false; /* a vfork child has left our memory by now */
     signals_apply_mask(self);
+    if (ret > 0 && !(flags & CLONE_THREAD)) trace_add_member((int)ret);
     if (ret > 0) traced_has_child(self, &follow, (int)ret);
     return ret;
 }

@@ -6,8 +6,6 @@
 #include "inproc/sys.h"
 #include "sphere/channel.h"
 #include "sphere/code_watch.h"
-#include "sphere/forced_write.h"
-#include "sphere/mode.h"
 #include "sphere/sigframe.h"
 #include "sphere/sys/model.h"
 #include "sphere/sys/ptrace.h"
@@ -17,7 +15,6 @@
 
 #define USER_DEBUGREG 848 /* offsetof(struct user, u_debugreg) */
 #define USER_SIZE 912
-#define DEAD_AFTER_MS 100
 
 static int self_tgid(void) { return (int)SYS(getpid); }
 
@@ -79,46 +76,15 @@ static long attach(const uint64_t a[6], bool seize) {
     e->wants = !seize ? TRACE_WANT_SIGSTOP : is_stopped(tid) ? TRACE_WANT_TRAP : 0;
     trace_publish(e);
     trace_kick(tgid, tid);
+    if (!seize && is_stopped(tid)) SYS(kill, tgid, 18 /* SIGCONT: it stops again, for us */);
     return 0;
 }
 
 /* ---- memory ---- */
 
-static bool is_in_our_memory(const struct tracee *e) {
-    for (struct thread *t = threads_first(); t; t = t->next)
-        if (t->in_use && t->tid == e->tid) return true;
-    return false;
-}
-
-/* 0, or -EIO as ptrace says of memory that is not there. */
-static long ask(struct tracee *e, enum letter_kind kind, gaddr addr, void *bytes, uint32_t len) {
-    struct trace_letter *l = &e->letter;
-    if (is_in_our_memory(e)) {
-        bool done = kind == LETTER_PEEK ? guest_read(bytes, addr, len) : forced_write(addr, bytes, len);
-        return done ? 0 : -EIO;
-    }
-    l->addr = addr;
-    l->len = len;
-    l->done = 0;
-    memcpy(l->bytes, bytes, len);
-    __atomic_store_n(&l->kind, kind, __ATOMIC_SEQ_CST);
-    __atomic_add_fetch(&e->bell, 1, __ATOMIC_SEQ_CST);
-    trace_futex_wake(&e->bell);
-    if (the_mode->trace_turn) the_mode->trace_turn(thread_self(), false); /* it may need pages of ours */
-    bool gone = false;
-    while (!gone && __atomic_load_n(&l->kind, __ATOMIC_ACQUIRE) == (uint32_t)kind) {
-        trace_futex_wait(&l->kind, kind, DEAD_AFTER_MS);
-        gone = SYS(kill, e->tgid, 0) == -ESRCH;
-    }
-    if (the_mode->trace_turn) the_mode->trace_turn(thread_self(), true);
-    if (gone) return -ESRCH;
-    if (kind == LETTER_PEEK) memcpy(bytes, l->bytes, len);
-    return l->done == len ? 0 : -EIO;
-}
-
 static long peek(struct tracee *e, gaddr addr, gaddr to) {
     uint64_t word = 0;
-    long ret = ask(e, LETTER_PEEK, addr, &word, sizeof word);
+    long ret = trace_ask(e, LETTER_PEEK, addr, &word, sizeof word);
     if (ret == 0 && !put_guest(to, &word, sizeof word)) ret = -EFAULT;
     return ret;
 }
@@ -249,19 +215,21 @@ static bool stops_tracee(struct tracee *e) {
 }
 
 #define SIGSTOP_ 19
-long sys_kill(struct tblock *tb, uint64_t a[6]) {
-    if (a[1] == SIGSTOP_ && (int)a[0] > 0 && stops_tracee(trace_find((int)a[0]))) return 0;
-    return gate_syscall(__NR_kill, a);
+bool ptrace_stops(uint64_t nr, const uint64_t a[6]) {
+    int tid = (int)(nr == __NR_tgkill ? a[1] : a[0]);
+    uint64_t signo = nr == __NR_tgkill ? a[2] : a[1];
+    bool sends = nr == __NR_kill || nr == __NR_tkill || nr == __NR_tgkill;
+    return sends && signo == SIGSTOP_ && tid > 0 && stops_tracee(trace_find(tid));
 }
 
+long sys_kill(struct tblock *tb, uint64_t a[6]) { return ptrace_stops(__NR_kill, a) ? 0 : gate_syscall(__NR_kill, a); }
+
 long sys_tkill(struct tblock *tb, uint64_t a[6]) {
-    if (a[1] == SIGSTOP_ && stops_tracee(trace_find((int)a[0]))) return 0;
-    return gate_syscall(__NR_tkill, a);
+    return ptrace_stops(__NR_tkill, a) ? 0 : gate_syscall(__NR_tkill, a);
 }
 
 long sys_tgkill(struct tblock *tb, uint64_t a[6]) {
-    if (a[2] == SIGSTOP_ && stops_tracee(trace_find((int)a[1]))) return 0;
-    return gate_syscall(__NR_tgkill, a);
+    return ptrace_stops(__NR_tgkill, a) ? 0 : gate_syscall(__NR_tgkill, a);
 }
 
 /* ---- the call ---- */
@@ -272,7 +240,7 @@ static long of_stopped(struct tracee *e, const uint64_t a[6]) {
     case PTRACE_PEEKTEXT:
     case PTRACE_PEEKDATA: return peek(e, a[2], a[3]);
     case PTRACE_POKETEXT:
-    case PTRACE_POKEDATA: return ask(e, LETTER_POKE, a[2], &word, sizeof word);
+    case PTRACE_POKEDATA: return trace_ask(e, LETTER_POKE, a[2], &word, sizeof word);
     case PTRACE_PEEKUSR: return peek_user(e, a[2], a[3]);
     case PTRACE_POKEUSR: return poke_user(e, a[2], a[3]);
     case PTRACE_GETREGS_: return get_regs(e, NT_PRSTATUS_, a[3]);
@@ -293,6 +261,7 @@ static long of_stopped(struct tracee *e, const uint64_t a[6]) {
     case PTRACE_CONT: return let_go(e, RESUME_CONT, a[3]);
     case PTRACE_SYSCALL: return let_go(e, RESUME_SYSCALL, a[3]);
     case PTRACE_SYSEMU_: return let_go(e, RESUME_SYSEMU, a[3]);
+    case PTRACE_SYSEMU_SINGLESTEP_: return let_go(e, RESUME_SYSEMU_STEP, a[3]);
     case PTRACE_SINGLESTEP: return let_go(e, RESUME_STEP, a[3]);
     case PTRACE_DETACH: return let_go(e, RESUME_DETACH, a[3]);
     default: return -EIO;

@@ -301,8 +301,10 @@ static void copy_anywhere(struct writes *w) {}
 long scratch_end(struct scratch *s, struct tblock *t, uint64_t nr, uint64_t a[6], long ret) {
     struct scratch_area *area = s->area;
     memcpy(a, s->program, sizeof s->program);
-    struct copy_back c = {
-        .w = {.range = copy_range, .anywhere = copy_anywhere, .is_done = true, .ret = ret}, .s = area, .a = s->replaced, .nr = nr};
+    struct copy_back c = {.w = {.range = copy_range, .anywhere = copy_anywhere, .is_done = true, .ret = ret},
+                          .s = area,
+                          .a = s->replaced,
+                          .nr = nr};
     /* EFAULT can only be about what the call reads */
     if (ret != GATE_ABORTED && ret != -EFAULT) model_writes(nr, s->replaced, &c.w);
     if (area->base == area->big && area->used > BIG_KEPT)

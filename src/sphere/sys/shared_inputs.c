@@ -188,7 +188,8 @@ bool shared_is_robust_wait(uint64_t nr, const uint64_t a[6]) {
 void shared_pause_futex(struct shared_pause *p, const uint64_t a[6], uint64_t b[6]) {
     memcpy(b, a, 6 * sizeof *b);
     p->time[0] = p->time[1] = 0;
-    if ((a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET) SYS(clock_gettime, 1 /* CLOCK_MONOTONIC */, p->time); /* absolute */
+    if ((a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET)
+        SYS(clock_gettime, 1 /* CLOCK_MONOTONIC */, p->time); /* absolute */
     p->time[1] += 100000000;
     if (p->time[1] >= 1000000000) p->time[0]++, p->time[1] -= 1000000000;
     b[1] &= ~(uint64_t)FUTEX_CLOCK_REALTIME;

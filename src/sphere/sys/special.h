@@ -8,7 +8,7 @@
 
 /* mm.c */
 gate_fn sys_mmap, sys_munmap, sys_mprotect, sys_pkey_mprotect, sys_mremap, sys_brk, sys_shmat, sys_shmdt;
-gate_fn sys_madvise, sys_process_madvise, sys_process_vm_writev, sys_remap_file_pages;
+gate_fn sys_madvise, sys_process_madvise, sys_remap_file_pages;
 /* sig.c */
 gate_fn sys_rt_sigsuspend, sys_ppoll, sys_pselect6, sys_epoll_pwait;
 /* proc.c */
@@ -21,6 +21,13 @@ struct thread *thread_make_child(struct tblock *t, uint64_t flags, gaddr stack);
 gate_fn sys_execve, sys_execveat;
 /* ptrace.c, wait.c */
 gate_fn sys_ptrace, sys_wait4, sys_waitid, sys_kill, sys_tkill, sys_tgkill;
+/* Whether the call sends SIGSTOP to a tracee: then it is on its way. */
+bool ptrace_stops(uint64_t nr, const uint64_t a[6]);
+/* foreign_memory.c */
+gate_fn sys_process_vm_writev;
+/* Writing to a descriptor that is the memory of another process of the sphere; at: -1, its own position. False: it is none. */
+int foreign_memory_owner(int fd); /* whose it is; 0: it is none */
+bool foreign_memory_write(int fd, gaddr from, uint64_t len, int64_t at, long *ret);
 /* prctl.c */
 gate_fn sys_prctl, sys_seccomp, sys_arch_prctl;
 /* fd.c: calls that could reach our own descriptor. sys_fdN: argument N names one and nothing else is special. */

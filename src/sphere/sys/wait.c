@@ -90,9 +90,11 @@ static long tell(const struct wait *w, struct tracee *e) {
     return put(w->a[1], &status, 4) && put(w->a[3], &usage, sizeof usage) ? tid : -EFAULT;
 }
 
-/* A child that was traced has ended, and the kernel has told. */
+/* A child has ended, and the kernel has told. */
 static void forget(const struct wait *w, long ret) {
-    struct tracee *e = w->nr == __NR_wait4 && ret > 0 ? trace_find((int)ret) : NULL;
+    if (w->nr != __NR_wait4 || ret <= 0 || SYS(kill, ret, 0) != -ESRCH) return;
+    trace_remove_member((int)ret);
+    struct tracee *e = trace_find((int)ret);
     if (e && e->tracer == (int)SYS(getpid)) trace_free(e);
 }
 

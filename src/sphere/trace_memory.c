@@ -1,0 +1,86 @@
+/* Memory of other processes of the sphere: they read and write it themselves, so that what is written is in their stream, and drops
+ * their translations. */
+#include "inproc/str.h"
+#include "inproc/sys.h"
+#include "sphere/forced_write.h"
+#include "sphere/gate.h"
+#include "sphere/mode.h"
+#include "sphere/trace_table.h"
+
+#define LOOK_AFTER_MS 100
+#define PATIENCE 50 /* looks, until a process is taken for one that will never answer */
+
+static bool is_in_our_memory(int tid) {
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (t->in_use && t->tid == tid) return true;
+    return false;
+}
+
+static long in_our_memory(enum letter_kind kind, gaddr addr, void *bytes, uint32_t len) {
+    if (kind == LETTER_PEEK) return guest_read(bytes, addr, len) ? 0 : -EIO;
+    return forced_write(addr, bytes, len, kind == LETTER_POKE) ? 0 : -EIO;
+}
+
+static bool open_letter(struct trace_letter *l) {
+    uint32_t none = LETTER_NONE;
+    return __atomic_compare_exchange_n(&l->kind, &none, LETTER_BUSY, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static void send(struct tracee *e, enum letter_kind kind, gaddr addr, const void *bytes, uint32_t len) {
+    struct trace_letter *l = &e->letter;
+    l->addr = addr;
+    l->len = len;
+    l->done = 0;
+    if (kind != LETTER_PEEK) memcpy(l->bytes, bytes, len);
+    __atomic_store_n(&l->kind, kind, __ATOMIC_SEQ_CST);
+}
+
+/* Without the turn: who answers may need pages of ours. */
+static long await_answer(struct tracee *e, enum letter_kind kind, void *bytes, uint32_t len) {
+    struct trace_letter *l = &e->letter;
+    long ret = 0;
+    if (the_mode->trace_turn) the_mode->trace_turn(thread_self(), false);
+    for (int looks = 0; ret == 0 && __atomic_load_n(&l->kind, __ATOMIC_ACQUIRE) != LETTER_ANSWERED; looks++) {
+        trace_futex_wait(&l->kind, kind, LOOK_AFTER_MS);
+        if (SYS(kill, e->tgid, 0) == -ESRCH || looks == PATIENCE) ret = -ESRCH;
+    }
+    if (the_mode->trace_turn) the_mode->trace_turn(thread_self(), true);
+    if (ret == 0 && l->done != len) ret = -EIO;
+    if (ret == 0 && kind == LETTER_PEEK) memcpy(bytes, l->bytes, len);
+    __atomic_store_n(&l->kind, LETTER_NONE, __ATOMIC_RELEASE);
+    return ret;
+}
+
+long trace_ask(struct tracee *e, enum letter_kind kind, gaddr addr, void *bytes, uint32_t len) {
+    if (is_in_our_memory(e->tid)) return in_our_memory(kind, addr, bytes, len);
+    while (!open_letter(&e->letter)) SYS(sched_yield); /* somebody else asks */
+    send(e, kind, addr, bytes, len);
+    __atomic_add_fetch(&e->bell, 1, __ATOMIC_SEQ_CST);
+    trace_futex_wake(&e->bell);
+    if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == TRACEE_RUNS) trace_kick(e->tgid, e->tid);
+    return await_answer(e, kind, bytes, len);
+}
+
+static struct tracee *find_of(int tgid) {
+    struct trace_table *table = trace_table();
+    for (struct tracee *e = table->tracees; e < table->tracees + TRACE_TRACEES; e++) {
+        uint32_t state = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
+        if (e->tgid == tgid && e->tid && !e->visits && (state == TRACEE_STOPPED || state == TRACEE_RUNS)) return e;
+    }
+    return NULL;
+}
+
+long trace_write(int tgid, enum letter_kind kind, gaddr addr, void *bytes, uint32_t len) {
+    if (is_in_our_memory(tgid)) return in_our_memory(kind, addr, bytes, len);
+    struct tracee *e = find_of(tgid);
+    if (e) return trace_ask(e, kind, addr, bytes, len);
+    e = trace_claim(tgid, tgid, 0);
+    if (!e) return -ESRCH;
+    e->visits = true;
+    send(e, kind, addr, bytes, len);
+    trace_publish(e);
+    trace_kick(tgid, tgid);
+    long ret = await_answer(e, kind, bytes, len);
+    trace_free(e);
+    return ret;
+}
