@@ -73,9 +73,7 @@ def measure(driver, name, n, folder):
                            stdin=subprocess.DEVNULL)
     finally:
         shutil.rmtree(dir)
-    # the program's own output shares the pipe
-    rows = [line.split() for line in p.stdout.splitlines() if line.count(" ") == 4]
-    return [tuple(map(int, r)) for r in rows if all(map(str.isdigit, r))]
+    return [tuple(map(int, line.split())) for line in p.stdout.splitlines()]
 
 
 def size(n):

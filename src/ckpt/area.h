@@ -7,15 +7,14 @@
  *     AREA_IDLE   -> the runtime sets AREA_BUSY, head = tail = 0, and puts entries:
  *     BEGIN          struct ckpt_place
  *     DROPPED        struct ckpt_range, as many as `len` says; any number of entries
- *     PAGE           `address`, flags AREA_FILE_BASE: a modified page; in address order, except those that were written
- *                    again before their turn came (the collision list), which come when that happens
+ *     PAGE           `address`, flags AREA_FILE_BASE: a modified page; in address order
  *     STATE          a piece of the state; in order; before or among the pages
  *     END            -> the controller commits the checkpoint and sets AREA_IDLE
  *     GIVE_UP        -> or throws it away
  *
  * Entries i, i + AREA_ENTRIES, ... share a place: the writer waits while head - tail == AREA_ENTRIES. The controller takes
- * entries as they come (ckpt/taker.h), so that comparing and writing happen there and not in the program. A runtime that dies
- * leaves AREA_BUSY; the taker throws the piece away when the ring is freed. What a runtime writes is not trusted. */
+ * entries as they come (ckpt/taker.h), so that comparing and writing happen there and not in the program.
+ * What a runtime that dies leaves half done is thrown away when the next one begins there, or at the end. What a runtime writes is not trusted. */
 #ifndef REPRISE_CKPT_AREA_H
 #define REPRISE_CKPT_AREA_H
 
