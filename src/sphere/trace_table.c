@@ -56,8 +56,12 @@ struct trace_table *trace_table(void) {
     return table;
 }
 
+#define RLIMIT_FSIZE_ 1
+
 long trace_table_make(void) {
     char path[32];
+    uint64_t limit[2];
+    if (SYS(prlimit64, 0, RLIMIT_FSIZE_, 0, limit) != 0 || limit[0] < sizeof *table) return -EFBIG; /* else SIGXFSZ */
     long fd = SYS(memfd_create, "reprise-trace", MFD_CLOEXEC);
     if (fd < 0) return fd;
     fmt_into(path, sizeof path, "/proc/self/fd/%d", (int)fd);

@@ -24,7 +24,7 @@ make_recording base/one-0 && ln -s one-0 base/latest
 expect 0 '' "$REPRISE" info
 grep -q '^status *exit 3$' out || wrong "info: $(cat out)"
 expect 0 '' "$REPRISE" info --json one-0
-json 'd["status"] == 768 and d["events"] == 28 and d["header"]["host"] == "golden" and d["objects"]["count"] == 1'
+json 'd["status"] == 768 and d["events"] == 32 and d["header"]["host"] == "golden" and d["objects"]["count"] == 1'
 expect 0 '' "$REPRISE" ps --json base/one-0
 json '[p["pid"] for p in d] == [100, 102] and d[0]["command"][1] == "a b" and d[1]["streams"] == [1, 2]'
 expect 0 '' "$REPRISE" dump --stream 0 --thread 1 --from 10 --to 11 one-0
