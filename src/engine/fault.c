@@ -82,6 +82,6 @@ static enum fault_where recover(struct tblock *t, const struct fault_regs *regs)
 
 enum fault_where fault_to_guest(struct tblock *t, const struct fault_regs *regs) {
     enum fault_where where = recover(t, regs);
-    if (the_policy->ticks && (where == FAULT_INSIDE || where == FAULT_AT_BOUNDARY)) flags_settle_fault(t);
+    if (the_policy->ticks && where != FAULT_NOT_CACHE) flags_settle_fault(t);
     return where;
 }

@@ -30,15 +30,18 @@ for how in crash abort exit fork; do
 done
 compare fork 1 -p "$("$REPRISE" ps fork | awk 'NR == 3 { print $1 }')"
 timeout 100 "$REPRISE" record --checkpoint-interval 0.1 -o rd/python -- /usr/bin/python3 -c '
-x = {}
-for i in range(1200000): x[i % 5000] = str(i)
+import time
+x, i = {}, 0
+while i % 1000 or time.process_time() < 1.2:
+    x[i % 5000] = str(i)
+    i += 1
 print(len(x))' >out 2>&1
 compare python 2
 for js in luajit node; do
     command -v $js >/dev/null || continue
     case $js in
-    luajit) script=(-e 'local t = {} for k = 1, 150 do for i = 1, 100000 do t[i] = (t[i] or 0) + i % k end end print(#t)') ;;
-    node) script=(-e 'let m = new Map(); for (let i = 0; i < 1500000; i++) m.set("k" + i % 5000, i); console.log(m.size)') ;;
+    luajit) script=(-e 'local t, k = {}, 0 while os.clock() < 1.2 do k = k + 1 for i = 1, 100000 do t[i] = (t[i] or 0) + i % k end end print(#t)') ;;
+    node) script=(-e 'let m = new Map(); for (let i = 0; i % 1000 || performance.now() < 1500; i++) m.set("k" + i % 5000, i); console.log(m.size)') ;;
     esac
     timeout 100 "$REPRISE" record --checkpoint-interval 0.1 -o rd/$js -- $js "${script[@]}" >out 2>&1
     compare $js 1
