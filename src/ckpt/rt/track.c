@@ -58,17 +58,32 @@ void track_opened(gaddr start, gaddr end) {
 static bool is_ours(const struct mapping *m) { return !m->runtime && (m->flags & MAP_TYPE) == MAP_PRIVATE; }
 
 /* The mapping, piece by piece: changed, not changed. */
-static bool collect_mapping(const struct mapping *m, const struct ranges *news) {
+static enum collected collect_pieces(const struct mapping *m, const struct ranges *news) {
     gaddr at = m->start;
     for (size_t i = ranges_above(news, at); at < m->end;) {
         bool is_new = i < news->n && news->list[i].start <= at;
         gaddr stop = m->end;
         if (i < news->n) stop = MIN(stop, is_new ? news->list[i].end : news->list[i].start);
         i += is_new;
-        if (!backend->collect(m, at, stop, is_new, &written)) return false;
+        enum collected c = backend->collect(m, at, stop, is_new, &written);
+        if (c != COLLECTED) return c;
         at = stop;
     }
-    return true;
+    return COLLECTED;
+}
+
+/* What the kernel has stopped tracking counts as new, all of it. */
+static bool collect_mapping(const struct mapping *m, struct ranges *news) {
+    size_t n = written.n;
+    struct ckpt_range last = n ? written.list[n - 1] : (struct ckpt_range){0, 0};
+    enum collected c = collect_pieces(m, news);
+    if (c == COLLECT_LOST) {
+        written.n = n;
+        if (n) written.list[n - 1] = last;
+        ranges_add(news, m->start, m->end);
+        c = collect_pieces(m, news);
+    }
+    return c == COLLECTED;
 }
 
 struct job {
@@ -78,7 +93,7 @@ struct job {
 
 static void collect(void *arg) {
     struct job *j = arg;
-    const struct ranges *news = &changed[present];
+    struct ranges *news = &changed[present];
     struct mapping m;
     lock_take(&cache_lock);
     present ^= 1;

@@ -155,17 +155,17 @@ static bool append_written(gaddr start, gaddr end, bool is_new, struct ranges *o
     return true;
 }
 
-static bool collect(const struct mapping *m, gaddr start, gaddr end, bool is_new, struct ranges *out) {
-    if (m->end - m->start > MAPPING_MOST) return false;
-    if (!append_written(start, end, is_new, out)) return false;
-    if (!(m->prot & PROT_WRITE)) return true;
+static enum collected collect(const struct mapping *m, gaddr start, gaddr end, bool is_new, struct ranges *out) {
+    if (m->end - m->start > MAPPING_MOST) return COLLECT_FAILED;
+    if (!append_written(start, end, is_new, out)) return COLLECT_FAILED;
+    if (!(m->prot & PROT_WRITE)) return COLLECTED;
     lock_take(&cache_lock);
     page_set_remove(&open_pages, start, end);
     bool closed = SYS(mprotect, start, end - start, aspace_host_prot((int)m->prot) & ~PROT_WRITE) == 0;
     if (!closed) open_all_of(m);
     runs = run_end = 0;
     lock_drop(&cache_lock);
-    return true;
+    return COLLECTED;
 }
 
 static void open_pagemap(void *arg) {

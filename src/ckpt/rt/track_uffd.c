@@ -25,7 +25,8 @@ struct scan_region {
     uint64_t start, end, categories;
 };
 #define SCAN_IOCTL _IOWR('f', 16, struct scan)
-#define SCAN_PROTECT 1 /* flags: PM_SCAN_WP_MATCHING */
+/* Flags: PM_SCAN_WP_MATCHING, and PM_SCAN_CHECK_WPASYNC: memory that is not registered fails, where it would be left out. */
+#define SCAN_PROTECT 3
 enum { IS_WRITTEN = 2, IS_FILE = 4, IS_PRESENT = 8, IS_SWAPPED = 16, IS_ZERO = 32 };
 
 #define REGIONS 4096
@@ -89,16 +90,16 @@ static void read_swapped(gaddr start, gaddr end) {
     }
 }
 
-static bool collect(const struct mapping *m, gaddr start, gaddr end, bool is_new, struct ranges *out) {
+static enum collected collect(const struct mapping *m, gaddr start, gaddr end, bool is_new, struct ranges *out) {
     bool known = !is_new || is_registered(start, end);
     if (!known) stays_new(start, end);
     if (is_new && m->file.ino && (m->prot & PROT_READ)) read_swapped(start, end);
     while (start < end) {
         long n = scan_once(&start, end, is_new, known);
-        if (n < 0) return false;
+        if (n < 0) return n == -EPERM ? COLLECT_LOST : COLLECT_FAILED;
         for (long i = 0; i < n; i++) ranges_append(out, regions[i].start, regions[i].end);
     }
-    return true;
+    return COLLECTED;
 }
 
 /* ---- starting ---- */
