@@ -51,15 +51,44 @@ static bool is_meant(const struct shared_sharer *s, int pid) {
     return SYS(getpgid, s->pid) == group;
 }
 
+/* The letter of its state, or 'X': it is no more. */
+static char state_of(uint32_t pid) {
+    char text[512], path[32];
+    fmt_into(path, sizeof path, "/proc/%u/stat", pid);
+    long fd = SYS(openat, -100 /* AT_FDCWD */, path, 02000000 /* O_CLOEXEC */);
+    if (fd < 0) return 'X';
+    long n = SYS(read, fd, text, sizeof text - 1);
+    SYS(close, fd);
+    while (n > 0 && text[n - 1] != ')') n--; /* the name may hold anything */
+    return n > 0 && n + 1 < (long)sizeof text ? text[n + 1] : 'X';
+}
+
+static bool is_halted(const struct shared_sharer *s) {
+    char state = state_of(s->pid);
+    return state == 'T' || state == 't' || state == 'Z' || state == 'X';
+}
+
+static void a_moment(void) {
+    struct __kernel_timespec moment = {0, 100000};
+    SYS(nanosleep, &moment, 0);
+}
+
+/* Who was continued just now has not noticed yet that it is stopped no more: it would run when the next signal comes. */
+static void await_awake(const struct shared_sharer *s) {
+    while (__atomic_load_n(&s->stopped, __ATOMIC_ACQUIRE) && shared_sharer_lives(s) && !is_halted(s)) a_moment();
+}
+
 static bool can_answer(const struct shared_sharer *s) {
     return shared_sharer_lives(s) && !__atomic_load_n(&s->stopped, __ATOMIC_ACQUIRE);
 }
 
 /* Asks s, and waits until it has no page and does not run. False: there is nothing to wait for. */
 static bool make_ready(struct shared_sharer *s) {
+    await_awake(s);
     if (!can_answer(s) || !change(s, STOP_NONE, STOP_ASKED)) return false;
     shared_ring(s);
-    while (__atomic_load_n(&s->stopping, __ATOMIC_ACQUIRE) == STOP_ASKED && can_answer(s)) wait_while(&s->stopping, STOP_ASKED);
+    while (__atomic_load_n(&s->stopping, __ATOMIC_ACQUIRE) == STOP_ASKED && shared_sharer_lives(s) && !is_halted(s))
+        wait_while(&s->stopping, STOP_ASKED);
     return !change(s, STOP_ASKED, STOP_NONE);
 }
 
@@ -80,33 +109,16 @@ void shared_stop_before(struct thread *t, int pid) {
     __atomic_store_n(&self->stopped, 1, __ATOMIC_RELEASE);
 }
 
-/* The letter of its state, or 'X': it is no more. */
-static char state_of(uint32_t pid) {
-    char text[512], path[32];
-    fmt_into(path, sizeof path, "/proc/%u/stat", pid);
-    long fd = SYS(openat, -100 /* AT_FDCWD */, path, 02000000 /* O_CLOEXEC */);
-    if (fd < 0) return 'X';
-    long n = SYS(read, fd, text, sizeof text - 1);
-    SYS(close, fd);
-    while (n > 0 && text[n - 1] != ')') n--; /* the name may hold anything */
-    return n > 0 && n + 1 < (long)sizeof text ? text[n + 1] : 'X';
-}
-
 /* Once one thread has stopped, no other one gets out of the kernel. Signals that are handled or blocked stop nobody. */
-static void await_stopped(uint32_t pid) {
-    for (int i = 0; i < 250; i++) {
-        char state = state_of(pid);
-        if (state == 'T' || state == 't' || state == 'Z' || state == 'X') return;
-        struct __kernel_timespec moment = {0, 100000};
-        SYS(nanosleep, &moment, 0);
-    }
+static void await_stopped(const struct shared_sharer *s) {
+    for (int i = 0; i < 250 && !is_halted(s); i++) a_moment();
 }
 
 void shared_stop_after(void) {
     for (uint32_t i = 0; i < CHANNEL_RINGS; i++) {
         if (!(asked[i / 64] >> (i % 64) & 1)) continue;
         struct shared_sharer *s = &shared_tables()->sharers[i];
-        await_stopped(s->pid);
+        await_stopped(s);
         set(&s->stopping, STOP_SENT);
         asked[i / 64] &= ~(1ull << (i % 64));
     }
