@@ -1,0 +1,199 @@
+#include "sphere/replay_parts.h"
+
+#include <linux/mman.h>
+
+#include "ckpt/rt/track.h"
+#include "inproc/fmt.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+#include "sphere/aspace.h"
+#include "sphere/code_watch.h"
+#include "sphere/debug.h"
+#include "sphere/file_changes.h"
+#include "sphere/forced_write.h"
+#include "sphere/legacy.h"
+#include "sphere/objects.h"
+#include "sphere/outputs.h"
+#include "sphere/signals.h"
+#include "sphere/sys/model.h"
+#include "sphere/sys/special.h"
+#include "sphere/thread_end.h"
+
+void replay_put(struct thread *t, const struct event *e) {
+    const struct ev_memory *m = (const struct ev_memory *)(e + 1);
+    if (!m->len) return;
+    if (m->addr + m->len < m->addr || aspace_is_runtime(m->addr, m->len))
+        replay_diverged(t, e, "output outside of the program", m->addr, m->len);
+    if (!forced_fill(m->addr, m + 1, m->len))
+        replay_diverged(t, e, "output to memory that is not there", m->addr, m->len);
+}
+
+void replay_take_outs(struct thread *t, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        const struct event *e = stream_peek();
+        if (!e) replay_cut_off();
+        if (e->kind != EV_OUT) replay_diverged(t, e, "output", EV_OUT, e->kind);
+        replay_put(t, e);
+        stream_take();
+    }
+}
+
+static struct file_id file_of(const struct ev_mapped *m) {
+    return (struct file_id){m->dev, m->ino, m->size, m->mtime_ns, m->ctime_ns, MAPPED_BIRTH(m->flags)};
+}
+
+static bool is_unnamed(const struct object_name *n) { return !n->lo && !n->hi; }
+
+/* What a System V segment held before. */
+void replay_take_memory(struct thread *t) {
+    for (const struct event *e; (e = stream_peek()) && e->kind == EV_MEMORY; stream_take()) replay_put(t, e);
+}
+
+/* What was mapped comes from the log; where it was mapped, too. */
+static void map_again(struct thread *t, struct mapping *m, bool is_file) {
+    struct file_source from = {.fd = -1};
+    bool shared = (m->flags & MAP_TYPE) != MAP_PRIVATE;
+    uint64_t owned = 0; /* pages */
+    if (is_file) {
+        const struct event *e = stream_peek();
+        if (!e) replay_cut_off();
+        if (e->kind != EV_MAPPED) replay_diverged(t, e, "mapped file", EV_MAPPED, e->kind);
+        struct ev_mapped v = *(const struct ev_mapped *)(e + 1);
+        stream_take();
+        if (v.flags & MAPPED_UNSURE) m->was_writable = true;
+        if (!m->end) m->end = m->start + PAGE_UP(v.size); /* shmat */
+        if (v.flags & MAPPED_ANONYMOUS) {
+            m->flags |= MAP_ANONYMOUS;
+        } else {
+            m->file = file_of(&v);
+            m->tracked = v.flags & MAPPED_TRACKED;
+            if (m->tracked) m->object = shared_file(&m->file);
+            from = file_changes_source(&v);
+        }
+        owned = v.flags & MAPPED_OWNED ? PAGE_UP(v.size) / PAGE_SIZE : 0;
+    }
+    /* copies of this process are not to share it with each other */
+    if (debug_is_on && shared) m->flags = (m->flags & ~(uint32_t)MAP_TYPE) | MAP_PRIVATE;
+    long ret = aspace_restore(m, from.fd, from.base);
+    if (ret) replay_diverged(t, NULL, "mapping fails", 0, (uint64_t)-ret);
+    if (!owned) return;
+    shared_own(shared_file(&m->file), owned);
+    replay_take_memory(t);
+}
+
+static void mmap_again(struct thread *t, const uint64_t a[6], long ret) {
+    struct mapping m = {.start = (gaddr)ret,
+                        .end = (gaddr)ret + PAGE_UP(a[1]),
+                        .prot = (uint32_t)a[2],
+                        .flags = (uint32_t)a[3] & ~(uint32_t)MAP_FIXED_NOREPLACE,
+                        .offset = a[3] & MAP_ANONYMOUS ? 0 : a[5],
+                        .was_writable = a[2] & PROT_WRITE};
+    map_again(t, &m, !(a[3] & MAP_ANONYMOUS));
+}
+
+static void shmat_again(struct thread *t, const uint64_t a[6], long ret) {
+    struct mapping m = {.start = (gaddr)ret, .flags = MAP_SHARED};
+    m.prot = PROT_READ | (a[2] & 010000 ? 0 : PROT_WRITE) | (a[2] & 0100000 ? PROT_EXEC : 0);
+    fmt_into(m.name, sizeof m.name, "/SYSV");
+    map_again(t, &m, true);
+}
+
+static long mremap_again(const uint64_t a[6], long ret) {
+    if ((gaddr)ret == a[0]) return aspace_mremap(a[0], a[1], a[2], (int)a[3] & ~(MREMAP_MAYMOVE | MREMAP_FIXED), 0);
+    return aspace_mremap(a[0], a[1], a[2], (int)a[3] | MREMAP_MAYMOVE | MREMAP_FIXED, (gaddr)ret);
+}
+
+/* Ranges with holes: what comes before is changed all the same. */
+static bool has_partial_effect(uint64_t nr, long ret) {
+    return ret == -ENOMEM && (nr == __NR_madvise || nr == __NR_mprotect || nr == __NR_pkey_mprotect);
+}
+
+/* So it is if part of the range is a file that was not open for writing; its copy is. */
+static void protect_up_to_file(gaddr start, uint64_t len, int prot) {
+    struct mapping m;
+    gaddr end = start + PAGE_UP(len);
+    for (gaddr at = start; at < end && aspace_find(at, &m); at = m.end) {
+        bool is_file = (m.flags & MAP_TYPE) != MAP_PRIVATE && m.file.ino;
+        if (is_file && (prot & PROT_WRITE)) return;
+        aspace_mprotect(at, MIN(m.end, end) - at, prot);
+    }
+}
+
+static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
+    struct thread *t = tb->thread;
+    if (unlikely(code_watch_protected || track_closes)) model_before_kernel_write(nr, a);
+    bool is_kept_by_us = nr == __NR_set_tid_address || nr == __NR_set_robust_list;
+    if (nr == __NR_mprotect && ret == -EACCES) protect_up_to_file(a[0], a[1], (int)a[2]);
+    if (sys_failed(ret) && !has_partial_effect(nr, ret)) return;
+    if (model_does(nr, a) == DOES_EMULATE && !is_kept_by_us) return;
+    switch (nr) {
+    case __NR_mmap: mmap_again(t, a, ret); break;
+    case __NR_shmat: shmat_again(t, a, ret); break;
+    case __NR_mremap: replay_check_result(t, nr, ret, mremap_again(a, ret)); break;
+    case __NR_brk:
+        if (a[0] == 0 || (gaddr)ret == a[0]) replay_check_result(t, nr, ret, sys_brk(tb, a));
+        break;
+    case __NR_set_tid_address: thread_set_tid_address(t, a[0]); break;
+    case __NR_set_robust_list: thread_set_robust_list(t, a[0], a[1]); break;
+    case __NR_madvise:
+        if (a[2] == MADV_FREE) a[2] = MADV_DONTNEED;
+        replay_check_result(t, nr, ret, sys_madvise(tb, a));
+        break;
+    case __NR_mprotect:
+    case __NR_pkey_mprotect:
+    case __NR_munmap:
+    case __NR_shmdt:
+    case __NR_rt_sigaction:
+    case __NR_rt_sigprocmask:
+    case __NR_sigaltstack:
+    case __NR_prctl:
+    case __NR_arch_prctl:
+    case __NR_seccomp:
+    case __NR_remap_file_pages: replay_check_result(t, nr, ret, model_special[nr](tb, a)); break;
+    }
+}
+
+void replay_restore_map(struct thread *t, const struct ev_map *v) {
+    struct mapping m = {.start = v->start,
+                        .end = v->end,
+                        .offset = v->offset,
+                        .prot = v->prot & ~MAP_UNSURE,
+                        .flags = v->flags,
+                        .file = {v->dev, v->ino, v->size, v->mtime_ns, v->ctime_ns, 0},
+                        .was_writable = v->prot & MAP_UNSURE};
+    memcpy(m.name, v->name, sizeof m.name - 1);
+    if (!is_unnamed(&v->object))
+        file_changes_note(&(struct ev_mapped){.object = v->object, .dev = v->dev, .ino = v->ino, .size = v->size});
+    int fd = is_unnamed(&v->object) ? -1 : objects_open(&v->object);
+    if (debug_is_on) m.flags = (m.flags & ~(uint32_t)MAP_TYPE) | MAP_PRIVATE; /* as in map_again() */
+    long ret = aspace_restore(&m, fd, 0);
+    if (ret) replay_diverged(t, NULL, "the program cannot be mapped", v->start, (uint64_t)-ret);
+    if (fd >= 0) SYS(close, fd);
+}
+
+void replay_finish(struct tblock *tb, gaddr next, uint64_t flags, long ret) {
+    tb->gpr[RAX] = (uint64_t)ret;
+    tb->gpr[RCX] = next;
+    tb->gpr[R11] = flags;
+    if (unlikely(tb->thread->legacy.under_way)) legacy_done(tb);
+}
+
+struct ev_syscall replay_take_call(struct thread *t, const struct event *e, uint64_t nr, const uint64_t a[6]) {
+    replay_verify_call(t, e, nr, a);
+    struct ev_syscall s = *(const struct ev_syscall *)(e + 1);
+    if (e->flags & EVF_RESTORE_MASK) { signals_begin_wait(t, s.out_seq); }
+    if (e->flags & EVF_OUTPUT) outputs_repeat(nr, a, s.out_fd, s.out_seq, s.ret);
+    stream_take();
+    return s;
+}
+
+void replay_ordinary(struct tblock *tb, const struct event *e, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {
+    struct thread *t = tb->thread;
+    struct ev_syscall s = replay_take_call(t, e, nr, a);
+    /* files come behind a call's outputs, and mapping calls have none */
+    do_again(tb, nr, a, s.ret);
+    if (unlikely(debug_is_on) && model_does(nr, a) != DOES_EMULATE) debug_mapped();
+    replay_take_outs(t, s.outs);
+    replay_finish(tb, next, flags, s.ret);
+    replay_arm(t);
+}

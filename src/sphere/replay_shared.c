@@ -1,0 +1,110 @@
+#include "sphere/replay_parts.h"
+
+#include <linux/futex.h>
+#include <linux/time_types.h>
+
+#include "inproc/fmt.h"
+#include "inproc/sys.h"
+#include "sphere/debug.h"
+#include "sphere/recorded_insn.h"
+#include "sphere/shared_values.h"
+
+#define STUCK_AFTER 1200 /* tenths of a second without any progress */
+
+static void await_version(struct thread *t, const struct event *e, struct shared_page *p, uint32_t version) {
+    uint64_t progress = 0;
+    uint32_t now;
+    for (int quiet = 0; (now = __atomic_load_n(&p->version, __ATOMIC_ACQUIRE)) != version; quiet++) {
+        struct __kernel_timespec timeout = {0, 100000000};
+        SYS(futex, &p->version, FUTEX_WAIT, now, &timeout, 0, 0);
+        uint64_t seen = __atomic_load_n(&shared_tables()->progress, __ATOMIC_RELAXED);
+        if (seen != progress) quiet = 0;
+        progress = seen;
+        if (quiet == STUCK_AFTER) replay_diverged(t, e, "a shared page does not come", version, now);
+    }
+}
+
+static bool has_ended(uint64_t stream) {
+    if (stream >= SHARED_STREAMS) return true;
+    return __atomic_load_n(&shared_tables()->ended[stream / 64], __ATOMIC_ACQUIRE) >> (stream % 64) & 1;
+}
+
+static void await_end(struct thread *t, const struct event *e, uint64_t stream) {
+    for (int i = 0; !has_ended(stream); i++) {
+        struct __kernel_timespec ms = {0, 1000000};
+        SYS(nanosleep, &ms, 0);
+        if (i == STUCK_AFTER * 100) replay_diverged(t, e, "the owner of a shared page does not end", stream, 0);
+    }
+}
+
+void replay_note_end(void) {
+    struct shared_tables *s = the_channel->shares ? shared_tables() : NULL;
+    uint64_t stream = the_stream.number;
+    if (!s || stream >= SHARED_STREAMS) return;
+    __atomic_fetch_or(&s->ended[stream / 64], 1ull << (stream % 64), __ATOMIC_RELEASE);
+    __atomic_add_fetch(&s->progress, 1, __ATOMIC_RELAXED);
+}
+
+static struct shared_page *page_of(const struct ev_page *v) {
+    struct shared_at at = {v->object, v->page};
+    if (!shared_tables()) die("stream %lu shares memory that is not there", the_stream.number);
+    return &shared_tables()->pages[shared_index(at, 0)];
+}
+
+static void set_version(struct shared_page *p, uint32_t version) {
+    __atomic_store_n(&p->version, version, __ATOMIC_RELEASE);
+    __atomic_add_fetch(&shared_tables()->progress, 1, __ATOMIC_RELAXED);
+    SYS(futex, &p->version, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
+}
+
+void replay_release(const struct event *e) {
+    const struct ev_page *v = (const struct ev_page *)(e + 1);
+    struct shared_page *p = page_of(v);
+    shared_give((struct shared_at){v->object, v->page});
+    set_version(p, (uint32_t)v->version + 1);
+}
+
+/* The page comes when its owner has released it, or has ended. */
+void replay_acquire_next(struct thread *t, const struct event *e) {
+    if (debug_is_on) debug_end(t, WORKER_FAILED, 0, "memory shared with other processes: not yet for the debugger");
+    replay_verify(t, e, EV_ACQUIRE, "shared page");
+    struct ev_page v = *(const struct ev_page *)(e + 1);
+    struct shared_page *p = page_of(&v);
+    if (v.from) {
+        await_end(t, e, v.from - 1);
+        await_version(t, e, p, (uint32_t)v.version - 1);
+        set_version(p, (uint32_t)v.version);
+    } else if (v.writable == 2) { /* it was nobody's */
+        await_version(t, e, p, (uint32_t)v.version - 1);
+        set_version(p, (uint32_t)v.version);
+    } else {
+        await_version(t, e, p, (uint32_t)v.version);
+    }
+    shared_active = true;
+    shared_take((struct shared_at){v.object, v.page});
+    stream_take();
+    if (v.from || v.writable == 2) replay_take_memory(t);
+}
+
+/* mode.access: the log has the value. One who faulted is there for certain; others have pages yet that go on the way to it. */
+bool replay_access(struct thread *t, struct shared_at at, const struct value_access *a, bool faulted) {
+    const struct event *e = faulted ? replay_next_of(t) : stream_peek();
+    if (!e || e->thread != t->number || e->kind != EV_INSN || e->code != RECORDED_SHARED) return false;
+    if (!faulted && (e->ticks != ticks_total(t->tb) || e->regs != event_regs(t->tb))) return false;
+    replay_verify(t, e, EV_INSN, "a shared value");
+    uint64_t value = ((const struct ev_insn *)(e + 1))->rax;
+    stream_take();
+    values_run(t, a, &value);
+    replay_set_budget(t);
+    return true;
+}
+
+/* mode.acquire: the log has the page that is needed, as the next thing that t does. What comes behind it is for later. */
+void replay_acquire(struct thread *t, struct shared_at at, gaddr addr) {
+    do { /* also if another R-thread has got it meanwhile */
+        const struct event *e = replay_next_of(t);
+        if (e->kind != EV_ACQUIRE) replay_diverged(t, e, "access to a shared page of others", e->kind, EV_ACQUIRE);
+        replay_acquire_next(t, e);
+    } while (!shared_owns(at));
+    replay_set_budget(t);
+}
