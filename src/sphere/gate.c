@@ -43,7 +43,7 @@ void gate_retry(struct tblock *t, gaddr next) {
         t->pc = next - 2;
 }
 
-static void finish(struct tblock *t, gaddr next, uint64_t flags, long ret) {
+void gate_finish(struct tblock *t, gaddr next, uint64_t flags, long ret) {
     t->gpr[RAX] = (uint64_t)ret;
     t->gpr[RCX] = next;
     t->gpr[R11] = flags;
@@ -65,7 +65,7 @@ void gate_on_syscall(struct tblock *t) {
         long verdict = seccomp_apply(t, nr, a);
         if (verdict == SECCOMP_DELIVERED) return;
         if (verdict != SECCOMP_ALLOWED) {
-            finish(t, next, flags, verdict);
+            gate_finish(t, next, flags, verdict);
             return;
         }
     }
@@ -82,6 +82,6 @@ void gate_on_syscall(struct tblock *t) {
         if (traced_may(t->thread)) traced_aborted(t->thread, nr);
         return;
     }
-    finish(t, next, flags, ret);
+    gate_finish(t, next, flags, ret);
     if (traced_may(t->thread)) traced_after_call(t->thread, nr);
 }

@@ -35,6 +35,9 @@ void gate_args(const struct tblock *t, uint64_t a[6]);
 /* The call was not made: the program makes it once more, after the signal. `next` is behind it. */
 void gate_retry(struct tblock *t, gaddr next);
 
+/* The call is over: what the processor leaves in registers. `flags` are those at the call. */
+void gate_finish(struct tblock *t, gaddr next, uint64_t flags, long ret);
+
 /* The program's call as it is, arguments from its registers. */
 long gate_forward(struct tblock *t);
 

@@ -50,7 +50,7 @@ static void answer_call(struct tblock *tb) {
         long verdict = seccomp_apply(tb, nr, a);
         if (verdict == SECCOMP_DELIVERED) return;
         if (verdict != SECCOMP_ALLOWED) {
-            replay_finish(tb, next, flags, verdict);
+            gate_finish(tb, next, flags, verdict);
             return;
         }
     }
@@ -81,7 +81,7 @@ static void on_syscall(struct tblock *tb) {
         uint64_t nr = tb->gpr[RAX], a[6], flags = flags_at_call(tb);
         gaddr next = tb->pc;
         gate_args(tb, a);
-        replay_finish(tb, next, flags, debug_call(tb, nr, a));
+        gate_finish(tb, next, flags, debug_call(tb, nr, a));
         replay_set_budget(t);
         return;
     }

@@ -171,13 +171,6 @@ void replay_restore_map(struct thread *t, const struct ev_map *v) {
     if (fd >= 0) SYS(close, fd);
 }
 
-void replay_finish(struct tblock *tb, gaddr next, uint64_t flags, long ret) {
-    tb->gpr[RAX] = (uint64_t)ret;
-    tb->gpr[RCX] = next;
-    tb->gpr[R11] = flags;
-    if (unlikely(tb->thread->legacy.under_way)) legacy_done(tb);
-}
-
 struct ev_syscall replay_take_call(struct thread *t, const struct event *e, uint64_t nr, const uint64_t a[6]) {
     replay_verify_call(t, e, nr, a);
     struct ev_syscall s = *(const struct ev_syscall *)(e + 1);
@@ -194,6 +187,6 @@ void replay_ordinary(struct tblock *tb, const struct event *e, uint64_t nr, uint
     do_again(tb, nr, a, s.ret);
     if (unlikely(debug_is_on) && model_does(nr, a) != DOES_EMULATE) debug_mapped();
     replay_take_outs(t, s.outs);
-    replay_finish(tb, next, flags, s.ret);
+    gate_finish(tb, next, flags, s.ret);
     replay_arm(t);
 }

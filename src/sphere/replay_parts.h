@@ -81,7 +81,6 @@ void replay_take_outs(struct thread *t, uint32_t n);
 void replay_take_memory(struct thread *t);
 /* The SYSCALL event of the call, compared and taken; its outputs are still to come. */
 struct ev_syscall replay_take_call(struct thread *t, const struct event *e, uint64_t nr, const uint64_t a[6]);
-void replay_finish(struct tblock *tb, gaddr next, uint64_t flags, long ret);
 void replay_ordinary(struct tblock *tb, const struct event *e, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags);
 
 /* ---- replay_tasks.c ---- */

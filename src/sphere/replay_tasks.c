@@ -94,7 +94,7 @@ static void clone_rthread(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr n
     if (child && (r.flags & CLONE_VFORK)) child->awaits = AWAITS_NOTHING; /* has gone, maybe killed */
     if (child && s.ret > 0 && !(r.flags & CLONE_VFORK)) child->tid = (int)s.ret;
     replay_take_outs(t, s.outs);
-    replay_finish(tb, next, flags, s.ret);
+    gate_finish(tb, next, flags, s.ret);
     replay_arm(t);
 }
 
@@ -178,7 +178,7 @@ static void fork_process(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr ne
     }
     struct ev_syscall s = replay_take_call(t, e, nr, a);
     replay_take_outs(t, s.outs);
-    replay_finish(tb, next, flags, s.ret);
+    gate_finish(tb, next, flags, s.ret);
     replay_arm(t);
 }
 

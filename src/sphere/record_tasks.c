@@ -1,0 +1,249 @@
+#include "sphere/record_parts.h"
+
+#include <linux/sched.h>
+
+#include "engine/cache.h"
+#include "inproc/fmt.h"
+#include "inproc/sys.h"
+#include "recorder/order.h"
+#include "sphere/checkpoint.h"
+#include "sphere/event_log.h"
+#include "sphere/mode.h"
+#include "sphere/schedule.h"
+#include "sphere/shared.h"
+#include "sphere/sys/special.h"
+#include "sphere/thread_end.h"
+#include "sphere/traced.h"
+
+#define SIGKILL_ 9
+
+static void log_child(struct thread *t, enum event_kind kind, uint64_t stream, uint32_t thread) {
+    struct event *e = event_new(t, kind, 0, sizeof(struct ev_child));
+    *(struct ev_child *)(e + 1) = (struct ev_child){.stream = stream, .thread = thread};
+}
+
+static void log_exit(struct thread *t, enum event_kind kind, int status) {
+    struct event *e = event_new(t, kind, 0, sizeof(struct ev_exit));
+    *(struct ev_exit *)(e + 1) = (struct ev_exit){.status = status};
+}
+
+static uint32_t n_rthreads = 1; /* numbers given out in this stream */
+static struct stream child_stream;
+
+static void forked_child(struct thread *t) {
+    uint32_t parent_thread = t->number;
+    uint64_t parent = the_stream.number;
+    stream_attach_writer(fd_own() + 1, &child_stream);
+    t->number = 0;
+    n_rthreads = 1;
+    order_start(t, the_channel->flags & CHANNEL_CHAOS);
+    shared_forget_pager();
+    shared_disown_all();
+    struct event *e = event_new(t, EV_FORKED, 0, sizeof(struct ev_forked));
+    *(struct ev_forked *)(e + 1) = (struct ev_forked){
+        .pid = (uint32_t)SYS(getpid), .ppid = (uint32_t)SYS(getppid), .parent = parent, .parent_thread = parent_thread};
+    checkpoint_start();
+}
+
+/* No ring is left, or recording has ended: the child goes on by itself. */
+static bool announce_fork(struct thread *t) {
+    bool recorded = stream_new(&child_stream);
+    if (!recorded) child_stream = (struct stream){UINT64_MAX, CHANNEL_RINGS};
+    log_child(t, EV_FORK, child_stream.number, 0);
+    return recorded;
+}
+
+static void fork_process(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {
+    struct thread *t = tb->thread;
+    const uint64_t asked[6] = {a[0], a[1], a[2], a[3], a[4], a[5]};
+    shared_before_fork(shared_claim);
+    if (shared_active) shared_start_pager(t);
+    bool recorded = announce_fork(t);
+    stream_commit();
+    long ret = record_issue(tb, nr, a);
+    if (ret == 0 && t->process->pid != 0 && recorded) forked_child(t);
+    if (ret == 0 && !recorded) {
+        stream_abandon();
+        shared_abandon();
+    }
+    if (ret < 0 && recorded) stream_discard(&child_stream);
+    if (ret > 0 && recorded) stream_give(&child_stream, (uint32_t)ret);
+    record_done(t, nr, asked, ret);
+    gate_finish(tb, next, flags, ret);
+    stream_commit();
+    record_behind(t, nr);
+}
+
+static uint64_t clone_flags(uint64_t nr, const uint64_t a[6]) {
+    uint64_t flags = a[0];
+    if (nr == __NR_fork) return 0;
+    if (nr == __NR_vfork) return CLONE_VM | CLONE_VFORK;
+    if (nr == __NR_clone3 && !guest_read(&flags, a[0], 8)) return 0;
+    return flags;
+}
+
+/* Of the thread that the call under way makes. */
+static uint64_t child_fs_base(const struct tblock *tb) {
+    uint64_t a[6], tls = 0;
+    gate_args(tb, a);
+    if (!(clone_flags(tb->gpr[RAX], a) & CLONE_SETTLS)) return schedule_fs_base();
+    if (tb->gpr[RAX] == __NR_clone) return a[4];
+    guest_read(&tls, a[0] + offsetof(struct clone_args, tls), 8);
+    return tls;
+}
+
+/* sys/proc.c: a thread block for the child is there, the kernel has not been asked yet. */
+void record_before_clone(struct thread *t, struct thread *child) {
+    child->number = n_rthreads++;
+    child->awaits = AWAITS_TURN;
+    checkpoint_park_new(child, child_fs_base(t->tb));
+    order_add(child);
+    log_child(t, EV_CLONE, the_stream.number, child->number);
+    stream_commit();
+    if (child->vforked) order_enter_call(t, true);
+}
+
+void record_after_clone(struct thread *t, struct thread *child, long ret) {
+    if (child->vforked) {
+        order_reclaim(t, child);
+        order_leave_call(t);
+    }
+    if (ret < 0 || child->vforked) order_remove(child);
+}
+
+void record_thread_begin(struct thread *t) {
+    order_take(t);
+    event_new(t, EV_TURN, 0, 0);
+    stream_commit();
+}
+
+static void clone_rthread(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {
+    struct thread *t = tb->thread;
+    const uint64_t asked[6] = {a[0], a[1], a[2], a[3], a[4], a[5]};
+    long ret = record_issue(tb, nr, a);
+    record_done(t, nr, asked, ret);
+    gate_finish(tb, next, flags, ret);
+    stream_commit();
+    record_behind(t, nr);
+}
+
+void record_clone(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {
+    if (clone_flags(nr, a) & CLONE_VM)
+        clone_rthread(tb, nr, a, next, flags);
+    else
+        fork_process(tb, nr, a, next, flags);
+}
+
+static void end_of_process(struct thread *t, int status) {
+    process_clear_words(t->process);
+    thread_leave_mutexes(t);
+    log_exit(t, EV_END, status);
+    stream_close();
+    shared_ended();
+}
+
+/* A process whose memory is another's ends: only its R-thread is gone. */
+static void end_of_sharer(struct thread *t, int status) {
+    log_exit(t, EV_EXIT, status);
+    thread_clear_words(t);
+    stream_commit();
+    checkpoint_forget(t);
+    t->ended = true;
+    if (!t->vforked) order_remove(t);
+    order_drop(t);
+}
+
+void record_exit(struct tblock *tb, int status) {
+    struct thread *t = tb->thread;
+    if (!t->vforked && order_is_last()) {
+        end_of_process(t, (status & 0xff) << 8);
+        sys_exit_group(tb, (uint64_t[6]){(uint64_t)status});
+    }
+    log_exit(t, EV_EXIT, (status & 0xff) << 8);
+    thread_clear_words(t);
+    stream_commit();
+    checkpoint_forget(t);
+    traced_thread_ends(t, (status & 0xff) << 8);
+    t->ended = true;
+    if (!t->vforked) order_remove(t);
+    order_drop(t);
+    thread_exit(t, status);
+}
+
+void record_thread_killed(struct thread *t, int signo) { record_exit(t->tb, signo); }
+
+bool record_is_sharer(const struct thread *t) {
+    return t->process->shares_memory || (t->tgid && t->tgid != t->process->pid);
+}
+
+void record_exit_group(struct tblock *tb, int status) {
+    struct thread *t = tb->thread;
+    if (record_is_sharer(t)) {
+        end_of_sharer(t, (status & 0xff) << 8);
+    } else {
+        end_of_process(t, (status & 0xff) << 8);
+    }
+    sys_exit_group(tb, (uint64_t[6]){(uint64_t)status});
+}
+
+void record_death(struct thread *t, int signo) {
+    if (record_is_sharer(t))
+        end_of_sharer(t, signo);
+    else
+        end_of_process(t, signo);
+}
+
+/* ---- exec ---- */
+
+static struct stream exec_stream;
+
+/* A process leaves memory that is another's, which goes on without it; a vfork child's parent takes the turn back itself. */
+static void leave_memory(struct thread *t) {
+    if (!record_is_sharer(t) || t->vforked) return;
+    thread_clear_words(t);
+    stream_commit();
+    checkpoint_park(t, true);
+    order_remove(t);
+    order_drop(t);
+}
+
+static void come_back(struct thread *t) {
+    if (!record_is_sharer(t) || t->vforked) return;
+    order_add(t);
+    order_take(t);
+}
+
+size_t record_before_exec(struct thread *t, char *options, size_t cap) {
+    exec_stream = (struct stream){UINT64_MAX, CHANNEL_RINGS};
+    bool recorded = options && stream_new(&exec_stream);
+    log_child(t, EV_EXEC, exec_stream.number, 0);
+    stream_commit();
+    leave_memory(t);
+    if (!recorded) return options ? fmt_into(options, cap, ",mode=run") : 0;
+    char old[24] = "";
+    if (!t->process->shares_memory) fmt_into(old, sizeof old, ",oldring=%u", the_stream.ring);
+    return fmt_into(options, cap, "%s,stream=%lu,ring=%u,parent=%lu,outs=%lx:%lx", old, exec_stream.number,
+                    exec_stream.ring, the_stream.number, t->process->out_fds[1][0], t->process->out_fds[2][0]);
+}
+
+void record_exec_failed(struct thread *t) {
+    if (exec_stream.ring < CHANNEL_RINGS) stream_discard(&exec_stream);
+    come_back(t);
+}
+
+/* ---- processes that kill themselves ---- */
+
+bool record_kills_itself(const struct thread *t, uint64_t nr, const uint64_t a[6]) {
+    if (t->tgid == 1) return false; /* the kernel does not let the first process of a namespace do that */
+    switch (nr) {
+    case __NR_kill: return (int)a[1] == SIGKILL_ && (int)a[0] == t->tgid;
+    case __NR_tkill: return (int)a[1] == SIGKILL_ && (int)a[0] == t->tid;
+    case __NR_tgkill: return (int)a[2] == SIGKILL_ && (int)a[0] == t->tgid && (int)a[1] == t->tid;
+    default: return false;
+    }
+}
+
+void record_kill_self(struct tblock *tb, uint64_t nr, const uint64_t a[6]) {
+    record_death(tb->thread, SIGKILL_);
+    for (;;) sys6((long)nr, (long)a[0], (long)a[1], (long)a[2], 0, 0, 0);
+}
