@@ -72,6 +72,7 @@ void order_add(struct thread *t) {
 
 void order_remove(struct thread *t) {
     lock_take(&order.lock);
+    if (t->number == ORDER_PAGER) order.has_pager = false;
     __atomic_fetch_sub(&order.n_threads, 1, __ATOMIC_RELAXED);
     lock_drop(&order.lock);
 }

@@ -12,15 +12,15 @@
 #include "sphere/gate.h"
 
 /* Descriptors from OUT_FDS on are not followed. */
-static uint32_t which(const struct process *p, uint64_t fd) {
+static uint32_t which(const struct files *f, uint64_t fd) {
     if (fd >= OUT_FDS) return 0;
-    return p->out_fds[1][fd / 64] >> fd % 64 & 1 ? 1 : p->out_fds[2][fd / 64] >> fd % 64 & 1 ? 2 : 0;
+    return f->out_fds[1][fd / 64] >> fd % 64 & 1 ? 1 : f->out_fds[2][fd / 64] >> fd % 64 & 1 ? 2 : 0;
 }
 
-static void set(struct process *p, uint64_t fd, uint32_t value) {
+static void set(struct files *f, uint64_t fd, uint32_t value) {
     if (fd >= OUT_FDS) return;
     for (uint32_t i = 1; i <= 2; i++) {
-        uint64_t *word = &p->out_fds[i][fd / 64];
+        uint64_t *word = &f->out_fds[i][fd / 64];
         *word = (*word & ~(1ull << fd % 64)) | (uint64_t)(value == i) << fd % 64;
     }
 }
@@ -64,7 +64,7 @@ static void unlock(void) {
 
 bool outputs_begin(struct thread *t, uint64_t nr, const uint64_t a[6], struct output *out) {
     if (!is_write(nr)) return false;
-    out->fd = which(t->process, a[0]);
+    out->fd = which(t->files, a[0]);
     if (!out->fd) return false;
     out->locked = __atomic_load_n(&the_channel->next_stream, __ATOMIC_RELAXED) > 1 && lock();
     return true;
@@ -113,45 +113,45 @@ static uint32_t which_file(long fd, bool same_place) {
 
 long outputs_refuse(struct thread *t, uint64_t nr, const uint64_t a[6]) {
     switch (nr) {
-    case __NR_sendfile: return which(t->process, a[0]) ? -EINVAL : 0;
+    case __NR_sendfile: return which(t->files, a[0]) ? -EINVAL : 0;
     case __NR_splice:
-    case __NR_copy_file_range: return which(t->process, a[2]) ? -EINVAL : 0;
-    case __NR_tee: return which(t->process, a[1]) ? -EINVAL : 0;
-    case __NR_vmsplice: return which(t->process, a[0]) ? -EBADF : 0;
+    case __NR_copy_file_range: return which(t->files, a[2]) ? -EINVAL : 0;
+    case __NR_tee: return which(t->files, a[1]) ? -EINVAL : 0;
+    case __NR_vmsplice: return which(t->files, a[0]) ? -EBADF : 0;
     default: return 0;
     }
 }
 
 void outputs_follow(struct thread *t, uint64_t nr, const uint64_t a[6], long ret) {
-    struct process *p = t->process;
+    struct files *f = t->files;
     if (ret < 0) return;
     switch (nr) {
     case __NR_open:
-        if (a[1] & O_ACCMODE) set(p, (uint64_t)ret, which_file(ret, false));
+        if (a[1] & O_ACCMODE) set(f, (uint64_t)ret, which_file(ret, false));
         break;
     case __NR_openat:
-        if (a[2] & O_ACCMODE) set(p, (uint64_t)ret, which_file(ret, false));
+        if (a[2] & O_ACCMODE) set(f, (uint64_t)ret, which_file(ret, false));
         break;
     case __NR_openat2:
-    case __NR_creat: set(p, (uint64_t)ret, which_file(ret, false)); break;
-    case __NR_pidfd_getfd: set(p, (uint64_t)ret, which_file(ret, true)); break;
-    case __NR_close: set(p, (uint32_t)a[0], 0); break;
+    case __NR_creat: set(f, (uint64_t)ret, which_file(ret, false)); break;
+    case __NR_pidfd_getfd: set(f, (uint64_t)ret, which_file(ret, true)); break;
+    case __NR_close: set(f, (uint32_t)a[0], 0); break;
     case __NR_dup:
     case __NR_dup2:
-    case __NR_dup3: set(p, (uint64_t)ret, which(p, (uint32_t)a[0])); break;
+    case __NR_dup3: set(f, (uint64_t)ret, which(f, (uint32_t)a[0])); break;
     case __NR_fcntl:
-        if (a[1] == F_DUPFD || a[1] == F_DUPFD_CLOEXEC) set(p, (uint64_t)ret, which(p, (uint32_t)a[0]));
+        if (a[1] == F_DUPFD || a[1] == F_DUPFD_CLOEXEC) set(f, (uint64_t)ret, which(f, (uint32_t)a[0]));
         break;
     case __NR_close_range:
         if (!(a[2] & 4 /* CLOSE_RANGE_CLOEXEC */))
-            for (uint64_t fd = (uint32_t)a[0]; fd <= (uint32_t)a[1] && fd < OUT_FDS; fd++) set(p, fd, 0);
+            for (uint64_t fd = (uint32_t)a[0]; fd <= (uint32_t)a[1] && fd < OUT_FDS; fd++) set(f, fd, 0);
         break;
     }
 }
 
-void outputs_after_exec(struct process *p) {
+void outputs_after_exec(struct files *f) {
     for (uint64_t fd = 0; fd < OUT_FDS; fd++)
-        if (which(p, fd) && SYS(fcntl, fd, F_GETFD) < 0) set(p, fd, 0);
+        if (which(f, fd) && SYS(fcntl, fd, F_GETFD) < 0) set(f, fd, 0);
 }
 
 /* ---- replay ---- */

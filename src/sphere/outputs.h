@@ -25,7 +25,7 @@ long outputs_refuse(struct thread *t, uint64_t nr, const uint64_t a[6]);
 /* After a call that may have made or closed descriptors. */
 void outputs_follow(struct thread *t, uint64_t nr, const uint64_t a[6], long ret);
 /* After execve: some were to be closed. */
-void outputs_after_exec(struct process *p);
+void outputs_after_exec(struct files *f);
 
 /* Replay: writes what the recorded call wrote, in its place. */
 void outputs_repeat(uint64_t nr, const uint64_t a[6], uint32_t fd, uint64_t seq, long ret);

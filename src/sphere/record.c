@@ -218,7 +218,7 @@ void record_start(struct thread *t, const struct load_result *r, uint64_t parent
         if (t->process->action[signo].handler == 1) s->ignored |= SIG_BIT(signo);
     for (int fd = 0; fd < 64; fd++)
         for (int which = 1; which <= 2; which++)
-            if (t->process->out_fds[which][0] >> fd & 1) s->out_fds[fd] = (uint8_t)which;
+            if (t->files->out_fds[which][0] >> fd & 1) s->out_fds[fd] = (uint8_t)which;
     memcpy(s->comm, r->comm, sizeof s->comm);
     fmt_into(s->exe, sizeof s->exe, "%s", the_runtime.exe_path);
     for (size_t i = 0; aspace_nth(i, &m); i++)

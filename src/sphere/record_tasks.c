@@ -223,7 +223,7 @@ size_t record_before_exec(struct thread *t, char *options, size_t cap) {
     char old[24] = "";
     if (!t->process->shares_memory) fmt_into(old, sizeof old, ",oldring=%u", the_stream.ring);
     return fmt_into(options, cap, "%s,stream=%lu,ring=%u,parent=%lu,outs=%lx:%lx", old, exec_stream.number,
-                    exec_stream.ring, the_stream.number, t->process->out_fds[1][0], t->process->out_fds[2][0]);
+                    exec_stream.ring, the_stream.number, t->files->out_fds[1][0], t->files->out_fds[2][0]);
 }
 
 void record_exec_failed(struct thread *t) {

@@ -121,11 +121,11 @@ static void set_thread(struct thread *t, const struct snapshot_thread *s) {
                                     .counted = s->ticks};
 }
 
-static void make_thread(struct process *p, const struct snapshot_thread *s) {
-    struct thread *t = thread_new(p);
+static void make_thread(struct thread *first, const struct snapshot_thread *s) {
+    struct thread *t = thread_new(first->process, first->files);
     if (!t) die("no memory for another R-thread");
     set_thread(t, s);
-    t->tgid = p->pid;
+    t->tgid = first->process->pid;
     schedule_add(t, s->awaits == SNAPSHOT_TURN ? replay_enter_turn : replay_enter_call, s->fs_base);
     t->awaits = s->awaits == SNAPSHOT_TURN ? AWAITS_TURN : AWAITS_CALL;
     t->owes = s->flags & SNAPSHOT_OWES; /* until then what is in the registers now is as good as anything */
@@ -151,7 +151,7 @@ static void restore_threads(struct thread *t, const struct snapshot *s) {
         if (v->number == s->thread)
             self = v;
         else
-            make_thread(t->process, v);
+            make_thread(t, v);
         at += sizeof *v + s->extended_size;
     }
     if (!self) damaged("nobody runs");

@@ -9,7 +9,7 @@ struct runtime {
     char cache_dir[512]; /* of kept translations */
     char options[1024];  /* as given, handed on through execve */
     uint64_t seed;
-    uint32_t own_fds; /* descriptors of ours: process.rt_fd and what follows it */
+    uint32_t own_fds; /* descriptors of ours: files.rt_fd and what follows it */
     char store[512];  /* replay: where mapped files are */
     bool verify;      /* replay: compare memory, too */
     uint64_t *kernel_auxv;

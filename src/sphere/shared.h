@@ -94,6 +94,9 @@ bool shared_is_dead(uint32_t tid);
 void shared_start_pager(struct thread *t);
 /* In the child of a fork, recording. */
 void shared_forget_pager(void);
+/* Ends the pager, for a call that wants to be made by the only thread of a process; pages stay ours. True: there was one, and it is
+ * to be started again. */
+bool shared_end_pager(void);
 /* The stream has its last event. */
 void shared_ended(void);
 

@@ -41,6 +41,7 @@ static uint64_t me; /* OWNER; 0: not registered */
 static struct shared_sharer *self;
 static struct thread *pager;
 static uint32_t pager_is_up; /* futex */
+static bool pager_ends;
 static uint64_t last_take_ns;
 
 static uint64_t now_ns(void) {
@@ -436,11 +437,12 @@ static void show_life(struct thread *t) {
 }
 
 static void pager_main(struct thread *t) {
+    SYS(close_range, 0, UINT32_MAX, 0); /* a copy of the program's descriptors: it would keep its pipes open */
     SYS(prctl, 29 /* PR_SET_TIMERSLACK */, 1, 0, 0, 0);
     show_life(t);
     __atomic_store_n(&pager_is_up, 1, __ATOMIC_RELEASE);
     SYS(futex, &pager_is_up, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
-    for (;;) {
+    while (!__atomic_load_n(&pager_ends, __ATOMIC_ACQUIRE)) {
         uint32_t seen = __atomic_load_n(&self->bell, __ATOMIC_SEQ_CST);
         if (!shared_is_wanted()) {
             __atomic_store_n(&self->sleeps, 1, __ATOMIC_SEQ_CST);
@@ -456,25 +458,42 @@ static void pager_main(struct thread *t) {
         }
         if (shared_is_wanted()) wait_on(&self->bell, __atomic_load_n(&self->bell, __ATOMIC_SEQ_CST), LOOK_NS);
     }
+    SYS(set_robust_list, 0, sizeof robust); /* we are not dead */
+    thread_exit(t, 0);
 }
 
 void shared_start_pager(struct thread *t) {
     if (pager) return;
     enrol();
-    struct thread *child = thread_new(t->process);
+    struct thread *child = thread_new(t->process, t->files);
     if (!child) die("no memory for the pager of shared memory");
     child->number = ORDER_PAGER;
     child->service = pager_main;
-    uint64_t flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+    uint64_t flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
     uint64_t args[6] = {flags, child->tb->rt_sp}, all = ~0ull, mask;
     SYS(rt_sigprocmask, 2 /* SIG_SETMASK */, &all, &mask, 8);
     pager = child;
     pager_is_up = 0;
+    pager_ends = false;
     order_add(child);
     long ret = clone_thread(__NR_clone, args, child);
     SYS(rt_sigprocmask, 2, &mask, 0, 8);
     if (ret < 0) die("the pager of shared memory cannot be started (error %ld)", -ret);
     while (!__atomic_load_n(&pager_is_up, __ATOMIC_ACQUIRE)) SYS(futex, &pager_is_up, FUTEX_WAIT_PRIVATE, 0, 0, 0, 0);
+}
+
+bool shared_end_pager(void) {
+    if (!pager) return false;
+    int tid = pager->tid;
+    order_remove(pager);
+    __atomic_store_n(&pager_ends, true, __ATOMIC_RELEASE);
+    while (SYS(tgkill, (int)self->pid, tid, 0) == 0) {
+        __atomic_add_fetch(&self->bell, 1, __ATOMIC_SEQ_CST);
+        SYS(futex, &self->bell, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
+        SYS(sched_yield);
+    }
+    pager = NULL;
+    return true;
 }
 
 void shared_forget_pager(void) {

@@ -477,9 +477,10 @@ static void start_here(void *sp) {
 
     struct process *p = arena_alloc(sizeof *p);
     p->pid = (int)SYS(getpid);
-    p->rt_fd = rt_fd;
+    struct files *files = arena_alloc(sizeof *files);
+    files->rt_fd = rt_fd;
     p->limits = limits;
-    struct thread *t = thread_new(p);
+    struct thread *t = thread_new(p, files);
     thread_adopt(t);
     uint64_t mask = 0;
     SYS(rt_sigprocmask, 0, 0, &mask, 8);
@@ -501,8 +502,8 @@ static void start_here(void *sp) {
     if (the_mode == &mode_replay && o.image_fd >= 0) restore_start(t, o.stream.number, o.image_fd);
     if (the_mode == &mode_replay) replay_start(t, o.stream.number);
     if (the_mode == &mode_record) {
-        for (int i = 1; i <= 2; i++) p->out_fds[i][0] = o.outs[i];
-        outputs_after_exec(p);
+        for (int i = 1; i <= 2; i++) files->out_fds[i][0] = o.outs[i];
+        outputs_after_exec(files);
         stream_attach_writer(rt_fd + 1, &o.stream);
         stream_close_other(o.old_ring);
     }

@@ -15,7 +15,7 @@ static uint64_t names_size;
 
 static const uint8_t *map_own_file(uint64_t *size) {
     char path[40];
-    fmt_into(path, sizeof path, "/proc/self/fd/%d", thread_self()->process->rt_fd);
+    fmt_into(path, sizeof path, "/proc/self/fd/%d", thread_self()->files->rt_fd);
     long fd = SYS(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return NULL;
     long len = SYS(lseek, fd, 0, 2 /* SEEK_END */);

@@ -25,6 +25,7 @@ struct slot_head {
     struct tblock tb;
     struct thread thread;
     struct process process;
+    struct files files;
 };
 _Static_assert(PAGE_UP(SLOT_HEAD + sizeof(struct slot_head)) <= SLOT_STACK - PAGE_SIZE, "a gap behind the head");
 
@@ -53,7 +54,7 @@ static struct thread *slot_make(void) {
     return &h->thread;
 }
 
-struct thread *thread_new(struct process *p) {
+struct thread *thread_new(struct process *p, struct files *files) {
     lock_take(&slots_lock);
     struct thread *t = threads;
     while (t && __atomic_load_n(&t->in_use, __ATOMIC_ACQUIRE)) t = t->next;
@@ -67,6 +68,7 @@ struct thread *thread_new(struct process *p) {
         t->next = next;
         t->tb = tb;
         t->process = p;
+        t->files = files;
         t->sigstack = (uint8_t *)base + SLOT_SIGSTACK;
         t->altstack.flags = 2; /* SS_DISABLE */
         tb->rt_sp = base + SLOT_STACK + SLOT_STACK_SIZE - 64;
@@ -105,6 +107,8 @@ void thread_exit(struct thread *t, int status) {
 struct process *thread_own_process(struct thread *t) {
     return &((struct slot_head *)t->tb)->process;
 }
+
+struct files *thread_own_files(struct thread *t) { return &((struct slot_head *)t->tb)->files; }
 
 void threads_hold(void) { lock_take(&slots_lock); }
 void threads_release(void) { lock_drop(&slots_lock); }

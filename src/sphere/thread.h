@@ -27,8 +27,12 @@ struct process {
     struct limits limits;
     bool catches_all;   /* it is traced: every signal comes to us */
     bool shares_memory; /* a vfork child: the address space is its parent's */
-    int rt_fd; /* the runtime's own file, in this process's descriptor table; out of the program's reach. Recording:
-                           the channel and the socket to the controller are the next two numbers */
+};
+
+/* A table of descriptors: most threads of a process share one, and processes may. */
+struct files {
+    int rt_fd; /* the runtime's own file; out of the program's reach. Recording: the channel and the socket to the controller are
+                  the next two numbers */
     uint64_t out_fds[3][OUT_FDS / 64]; /* recording: [1] and [2] are sets of descriptors that are the sphere's output and error */
 };
 
@@ -94,6 +98,7 @@ struct legacy_call {
 struct thread {
     struct tblock *tb;
     struct process *process;
+    struct files *files;
     int tid, tgid; /* 0 until the thread can take signals */
     bool in_use;
     bool ended;   /* recording and replay: has ended for the program, though the slot may still be in use */
@@ -148,13 +153,14 @@ struct thread {
 };
 
 /* A thread block with stacks and slots filled in; reuses those of threads that ended. NULL: no memory. */
-struct thread *thread_new(struct process *p);
+struct thread *thread_new(struct process *p, struct files *files);
 /* gs, alternate stack: to be called by the thread itself. */
 void thread_adopt(struct thread *t);
 /* Ends the calling thread: gives its slot back and exits with `status`, never returning. */
 void thread_exit(struct thread *t, int status) __attribute__((noreturn));
-/* Room for the process of a vfork child, which lives as long as its thread. */
+/* Room for the process and the table of a vfork child, which live as long as its thread. */
 struct process *thread_own_process(struct thread *t);
+struct files *thread_own_files(struct thread *t);
 /* Around fork: nobody is in the middle of making a thread. Then in the child: only `self` is left. */
 void threads_hold(void);
 void threads_release(void);

@@ -45,6 +45,7 @@ bool code_watch_is_protected(gaddr page) { return code_watch_protected && page =
 bool saver_start(void) { return true; }
 void saver_do(void (*fn)(void *), void *arg) { fn(arg); }
 void saver_after_fork(void) {}
+bool saver_end(void) { return false; }
 long guest_copy(void *to, const void *from, size_t n) { return memcpy(to, from, n), 0; }
 
 void *arena_pages(size_t bytes) {

@@ -51,6 +51,10 @@ void save_start(int channel_fd, uint32_t ring, uint64_t stream) {
     due_at = now_ns() + save_interval_ms * 1000000;
 }
 
+void save_without_thread(void) {
+    if (saver_end()) track_after_fork();
+}
+
 /* What somebody who has died left there is nobody's. */
 static bool is_idle(void) {
     uint32_t state = __atomic_load_n(&area->state, __ATOMIC_ACQUIRE);

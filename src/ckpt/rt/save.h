@@ -24,6 +24,8 @@ extern bool save_stretches;
 
 /* When a stream begins: at the start, after exec, after a fork in the child. Nothing more happens until a checkpoint is due. */
 void save_start(int channel_fd, uint32_t ring, uint64_t stream);
+/* Ends the saver, until the next checkpoint, which is to have all of memory. */
+void save_without_thread(void);
 /* now: monotonic, nanoseconds. Cheap. False while the last one is still being stored. */
 bool save_is_due(uint64_t now);
 /* False: not taken, because the controller has no room or no wish, or memory cannot be tracked. */

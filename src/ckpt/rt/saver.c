@@ -11,6 +11,7 @@
 static struct thread *saver;
 static void (*todo)(void *);
 static void *todo_arg;
+static bool ends;
 static uint32_t asked, done; /* futexes */
 
 static void wait_while(uint32_t *word, uint32_t seen) {
@@ -26,6 +27,7 @@ static void saver_main(struct thread *t) {
     SYS(close_range, 0, UINT32_MAX, 0); /* a copy of the program's descriptors: it would keep its pipes open */
     for (uint32_t n = 0;; n++) {
         wait_while(&asked, n);
+        if (ends) thread_exit(t, 0);
         todo(todo_arg);
         count_up(&done);
     }
@@ -33,12 +35,13 @@ static void saver_main(struct thread *t) {
 
 bool saver_start(void) {
     if (saver) return true;
-    struct thread *self = thread_self(), *child = thread_new(self->process);
+    struct thread *self = thread_self(), *child = thread_new(self->process, self->files);
     if (!child) return false;
     child->service = saver_main;
     uint64_t flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
     uint64_t args[6] = {flags, child->tb->rt_sp}, all = ~0ull, mask;
     asked = done = 0;
+    ends = false;
     SYS(rt_sigprocmask, 2 /* SIG_SETMASK */, &all, &mask, 8);
     long ret = clone_thread(__NR_clone, args, child);
     SYS(rt_sigprocmask, 2, &mask, 0, 8);
@@ -69,6 +72,17 @@ void saver_begin(void (*fn)(void *), void *arg) {
 void saver_do(void (*fn)(void *), void *arg) {
     saver_begin(fn, arg);
     saver_wait();
+}
+
+bool saver_end(void) {
+    if (!saver) return false;
+    saver_wait();
+    int pid = thread_self()->process->pid, tid = saver->tid;
+    ends = true;
+    count_up(&asked);
+    while (SYS(tgkill, pid, tid, 0) == 0) SYS(sched_yield);
+    saver = NULL;
+    return true;
 }
 
 void saver_after_fork(void) { saver = NULL; }

@@ -13,6 +13,8 @@ void saver_do(void (*fn)(void *), void *arg);
 void saver_begin(void (*fn)(void *), void *arg);
 bool saver_is_busy(void);
 void saver_wait(void);
+/* Ends it: from now on this process may have a single thread. What it had open is closed. False: there was none. */
+bool saver_end(void);
 /* In the child of a fork. */
 void saver_after_fork(void);
 

@@ -4,6 +4,7 @@
 #include <linux/fcntl.h>
 #include <linux/poll.h>
 
+#include "inproc/arena.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
 #include "sphere/sys/proc_files.h"
@@ -62,16 +63,26 @@ long sys_select(struct tblock *t, uint64_t a[6]) { return fd_selects_own(a) ? -E
 
 #define RANGE_UNSHARE 2ul
 
+void fd_leave_table(struct thread *t) {
+    struct files *own = arena_alloc(sizeof *own);
+    *own = *t->files;
+    t->files = own;
+}
+
 long sys_close_range(struct tblock *t, uint64_t a[6]) {
     uint32_t lo = (uint32_t)a[0], hi = (uint32_t)a[1], own = (uint32_t)fd_own(), behind = own + the_runtime.own_fds;
     uint64_t flags = a[2];
-    if (lo > hi || behind <= lo || own > hi) return gate_syscall(__NR_close_range, a);
     long ret = 0;
-    if (own > lo) {
-        ret = SYS(close_range, lo, own - 1, flags);
-        flags &= ~RANGE_UNSHARE; /* done */
+    if (lo > hi || behind <= lo || own > hi) {
+        ret = gate_syscall(__NR_close_range, a);
+    } else {
+        if (own > lo) {
+            ret = SYS(close_range, lo, own - 1, flags);
+            flags &= ~RANGE_UNSHARE; /* done */
+        }
+        if (ret == 0 && behind <= hi) ret = SYS(close_range, behind, hi, flags);
     }
-    if (ret == 0 && behind <= hi) ret = SYS(close_range, behind, hi, flags);
+    if (ret == 0 && (a[2] & RANGE_UNSHARE)) fd_leave_table(t->thread);
     return ret;
 }
 
@@ -95,14 +106,14 @@ long fd_move_own(int first, uint32_t n, int least) {
 
 /* The program wants our number: moves out of the way. */
 static bool make_room(void) {
-    struct process *p = thread_self()->process;
+    struct files *f = thread_self()->files;
     static const int from[] = {900, 100, 3};
     uint32_t n = the_runtime.own_fds;
-    long moved = fd_move_own(p->rt_fd, n, p->rt_fd + (int)n);
-    for (size_t i = 0; moved < 0 && i < ARRAY_LEN(from); i++) moved = fd_move_own(p->rt_fd, n, from[i]);
+    long moved = fd_move_own(f->rt_fd, n, f->rt_fd + (int)n);
+    for (size_t i = 0; moved < 0 && i < ARRAY_LEN(from); i++) moved = fd_move_own(f->rt_fd, n, from[i]);
     if (moved < 0) return false;
-    SYS(close_range, p->rt_fd, p->rt_fd + (int)n - 1, 0);
-    p->rt_fd = (int)moved;
+    SYS(close_range, f->rt_fd, f->rt_fd + (int)n - 1, 0);
+    f->rt_fd = (int)moved;
     return true;
 }
 

@@ -108,7 +108,7 @@ static void write_tid(gaddr word, long tid) {
 
 struct thread *thread_make_child(struct tblock *t, uint64_t flags, gaddr stack) {
     struct thread *self = t->thread;
-    struct thread *child = thread_new(self->process);
+    struct thread *child = thread_new(self->process, self->files);
     if (!child) return NULL;
     bool new_process = !(flags & CLONE_SIGHAND);
     if (new_process) {
@@ -119,6 +119,10 @@ struct thread *thread_make_child(struct tblock *t, uint64_t flags, gaddr stack) 
         p->lock.word = 0;
         p->shares_memory = true;
         child->process = p;
+    }
+    if (!(flags & CLONE_FILES)) {
+        child->files = flags & CLONE_VFORK ? thread_own_files(child) : arena_alloc(sizeof *child->files);
+        *child->files = *self->files;
     }
     child->sigmask = self->sigmask;
     child->seccomp = self->seccomp;

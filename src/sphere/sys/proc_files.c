@@ -31,6 +31,7 @@ static const struct {
     {"exe", PROC_EXE},       {"maps", PROC_MAPS},    {"smaps", PROC_SMAPS},      {"numa_maps", PROC_NUMA_MAPS},
     {"status", PROC_STATUS}, {"stat", PROC_STAT},    {"cmdline", PROC_CMDLINE},  {"environ", PROC_ENVIRON},
     {"auxv", PROC_AUXV},     {"fd", PROC_FOLDER_FD}, {"fdinfo", PROC_FOLDER_FD}, {"map_files", PROC_FOLDER_MAPS},
+    {"task", PROC_FOLDER_TASK},
 };
 
 /* A whole string of digits; -1 otherwise. */
@@ -154,10 +155,28 @@ bool proc_find(int dirfd, const char *path, struct proc_file *out) {
 }
 
 bool proc_folder(int fd, struct proc_file *out) {
-    return proc_find_fd(fd, out) && (out->what == PROC_FOLDER_FD || out->what == PROC_FOLDER_MAPS);
+    return proc_find_fd(fd, out) && (out->what == PROC_FOLDER_FD || out->what == PROC_FOLDER_MAPS ||
+                                     (out->what == PROC_FOLDER_TASK && out->self));
+}
+
+/* Threads of this process that are the runtime's own. */
+static bool is_service(const struct thread *t) { return t->in_use && t->service && t->tid; }
+
+static uint64_t n_services(void) {
+    uint64_t n = 0;
+    for (struct thread *t = threads_first(); t; t = t->next) n += is_service(t);
+    return n;
+}
+
+/* `tid` is a thread's number in our namespace; names in folders of /proc are those of its mount, which are the same unless the
+ * process has left for another one. */
+static bool is_service_tid(int tid) {
+    struct thread *t = tid > 0 ? thread_by_tid(tid) : NULL;
+    return t && is_service(t);
 }
 
 bool proc_hides(const struct proc_file *folder, const char *name) {
+    if (folder->what == PROC_FOLDER_TASK) return is_service_tid(whole_number(name, strlen(name)));
     if (folder->what == PROC_FOLDER_FD) return fd_is_own((uint64_t)whole_number(name, strlen(name)));
     if (name[0] == '.') return false;
     uint64_t lo = read_hex(&name);
@@ -468,6 +487,13 @@ static void collect_masks(const struct thread *t, struct masks *m) {
     }
 }
 
+static uint64_t number_of(const char *s) {
+    uint64_t v = 0;
+    while (*s == ' ' || *s == '\t') s++;
+    for (; *s >= '0' && *s <= '9'; s++) v = v * 10 + (uint64_t)(*s - '0');
+    return v;
+}
+
 static void write_status(int from, struct text *out, const struct thread *t) {
     struct lines in = {.fd = from};
     struct masks m;
@@ -477,29 +503,44 @@ static void write_status(int from, struct text *out, const struct thread *t) {
         if (str_starts(line, "SigBlk:")) fmt_into(row, sizeof row, "SigBlk:\t%016lx", m.blocked);
         if (str_starts(line, "SigIgn:")) fmt_into(row, sizeof row, "SigIgn:\t%016lx", m.ignored);
         if (str_starts(line, "SigCgt:")) fmt_into(row, sizeof row, "SigCgt:\t%016lx", m.caught);
+        if (str_starts(line, "Threads:")) fmt_into(row, sizeof row, "Threads:\t%lu", number_of(line + 8) - n_services());
         if (str_starts(line, "Seccomp:")) fmt_into(row, sizeof row, "Seccomp:\t%d", t->seccomp.mode);
         if (str_starts(line, "Seccomp_filters:")) fmt_into(row, sizeof row, "Seccomp_filters:\t%d", t->seccomp.count);
         put_line(out, row[0] ? row : line);
     }
 }
 
-/* Fields 32 to 34 are the masks of the first 31 signals. */
+/* Copies fields of stat up to the `to`th, which begins at *s. */
+static void copy_fields(struct text *out, char **s, int *field, int to) {
+    char *from = *s;
+    for (; **s && *field < to; ++*s) *field += **s == ' ';
+    put(out, from, (size_t)(*s - from));
+}
+
+/* Puts a number in the place of a field. */
+static void put_field(struct text *out, char **s, int *field, uint64_t value) {
+    char word[24];
+    put(out, word, fmt_into(word, sizeof word, "%lu ", value));
+    while (**s && **s != ' ') ++*s;
+    if (**s) ++*s;
+    ++*field;
+}
+
+/* Field 20 is the number of threads; 32 to 34 are the masks of the first 31 signals. */
 static void write_stat(int from, struct text *out, const struct thread *t) {
     struct lines in = {.fd = from};
-    char *line = next_line(&in), *s = line ? strrchr(line, ')') : NULL;
-    if (!s) return;
+    char *line = next_line(&in), *behind_name = line ? strrchr(line, ')') : NULL;
+    if (!behind_name) return;
     struct masks m;
     collect_masks(t, &m);
     const uint64_t value[] = {m.blocked, m.ignored, m.caught};
+    char *s = behind_name;
     int field = 2;
-    for (; *s && field < 32; s++) field += *s == ' ';
-    put(out, line, (size_t)(s - line));
-    for (; *s && field < 35; field++) {
-        char word[24];
-        put(out, word, fmt_into(word, sizeof word, "%lu ", value[field - 32] & 0x7fffffff));
-        while (*s && *s != ' ') s++;
-        if (*s) s++;
-    }
+    put(out, line, (size_t)(behind_name - line));
+    copy_fields(out, &s, &field, 20);
+    put_field(out, &s, &field, number_of(s) - n_services());
+    copy_fields(out, &s, &field, 32);
+    for (int i = 0; i < 3 && *s; i++) put_field(out, &s, &field, value[i] & 0x7fffffff);
     put_line(out, s);
 }
 

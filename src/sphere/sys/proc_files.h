@@ -16,6 +16,7 @@ enum proc_what {
     PROC_AUXV,
     PROC_FOLDER_FD, /* fd, fdinfo */
     PROC_FOLDER_MAPS,
+    PROC_FOLDER_TASK,
     PROC_OWN_FD, /* the runtime's own descriptor: does not exist */
 };
 

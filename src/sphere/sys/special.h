@@ -36,13 +36,17 @@ gate_fn sys_close, sys_close_range, sys_dup2, sys_fd0, sys_fd1, sys_fd02, sys_fd
 /* path.c: calls with a path that may lead to what /proc says about the program */
 gate_fn sys_open, sys_openat, sys_openat2, sys_stat, sys_lstat, sys_access, sys_readlink, sys_readlinkat, sys_fstatat,
     sys_faccessat;
+/* namespaces.c */
+gate_fn sys_unshare, sys_setns;
 /* limits.c */
 gate_fn sys_getrlimit, sys_setrlimit, sys_prlimit64;
 /* file.c */
 gate_fn sys_creat, sys_write, sys_writev, sys_pwrite64, sys_pwritev, sys_pwritev2;
 
-/* The runtime's own descriptor in the calling process. */
-static inline int fd_own(void) { return thread_self()->process->rt_fd; }
+/* The runtime's own descriptor, as the calling thread has it. */
+static inline int fd_own(void) { return thread_self()->files->rt_fd; }
+/* The kernel has given the thread a table of its own. */
+void fd_leave_table(struct thread *t);
 /* Duplicates our n descriptors to consecutive free numbers from `least` on; the first of them, or -errno. */
 long fd_move_own(int first, uint32_t n, int least);
 bool fd_polls_own(const uint64_t a[6]);
