@@ -103,6 +103,13 @@ static long mremap_again(const uint64_t a[6], long ret) {
     return aspace_mremap(a[0], a[1], a[2], (int)a[3] | MREMAP_MAYMOVE | MREMAP_FIXED, (gaddr)ret);
 }
 
+/* Advice that is more than a hint; hints may be unknown to another kernel. */
+static bool changes_memory(int advice) {
+    enum { DONTNEED_LOCKED = 24, GUARD_INSTALL = 102, GUARD_REMOVE = 103 };
+    return advice == MADV_DONTNEED || (advice >= MADV_REMOVE && advice <= MADV_DOFORK) || advice == MADV_WIPEONFORK ||
+           advice == MADV_KEEPONFORK || advice == DONTNEED_LOCKED || advice == GUARD_INSTALL || advice == GUARD_REMOVE;
+}
+
 /* Ranges with holes: what comes before is changed all the same. */
 static bool has_partial_effect(uint64_t nr, long ret) {
     return ret == -ENOMEM && (nr == __NR_madvise || nr == __NR_mprotect || nr == __NR_pkey_mprotect);
@@ -137,7 +144,7 @@ static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
     case __NR_set_robust_list: thread_set_robust_list(t, a[0], a[1]); break;
     case __NR_madvise:
         if (a[2] == MADV_FREE) a[2] = MADV_DONTNEED;
-        replay_check_result(t, nr, ret, sys_madvise(tb, a));
+        if (changes_memory((int)a[2])) replay_check_result(t, nr, ret, sys_madvise(tb, a));
         break;
     case __NR_mprotect:
     case __NR_pkey_mprotect:

@@ -25,6 +25,13 @@ int main(void) {
     }
     printf("child: %s, parent keeps %d %d\n", wait_text(pid), a[4096], a[8192]);
 
+    memset(a, 6, 16384);
+    CHECK(mlock(a + 8192, 4096) == 0);
+    CHECK(madvise(a, 16384, MADV_DONTNEED) == -1 && errno == EINVAL);
+    printf("dropped up to what is locked: %d %d %d %d\n", a[0], a[4096], a[8192], a[12288]);
+    CHECK(madvise(a + 8192, 8192, MADV_DONTNEED) == -1 && a[8192] == 6);
+    munlock(a + 8192, 4096);
+
     char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     memcpy(code, fn, sizeof fn);
     printf("before %d\n", ((int (*)(void))code)());

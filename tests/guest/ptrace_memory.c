@@ -57,6 +57,20 @@ static void put_file(pid_t pid, const volatile void *to, const void *from, size_
     close(fd);
 }
 
+static void put_vector(pid_t pid, const volatile void *to, const void *from, size_t n) {
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/mem", pid);
+    int fd = open(path, O_RDWR);
+    struct iovec v[2] = {{(void *)from, n / 4}, {(char *)from + n / 4, n / 4}};
+    ssize_t got = pwritev(fd, v, 2, (off_t)to);
+    lseek(fd, (off_t)to + n / 2, SEEK_SET);
+    v[0] = (struct iovec){(char *)from + n / 2, n / 4};
+    v[1] = (struct iovec){(char *)from + n / 2 + n / 4, n / 4};
+    got += writev(fd, v, 2);
+    if (got != (ssize_t)n) printf("writev: %zd %s\n", got, strerror(errno));
+    close(fd);
+}
+
 int main(void) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     unsigned char bytes[] = {0xb8, 1, 0, 0, 0, 0xc3};
@@ -83,7 +97,7 @@ int main(void) {
     write(to_child[1], "x", 1);
     expect('b');
     long three = 33;
-    put(pid, &words[2], &three, 8);
+    put_vector(pid, &words[2], &three, 8);
     expect('c');
     printf("attach %ld\n", ptrace(PTRACE_ATTACH, pid, 0, 0));
     int status;

@@ -46,6 +46,7 @@ void code_watch_before_kernel_write(gaddr start, size_t len) {
     seen[n_seen++].len = len;
 }
 void code_watch_before_any_kernel_write(void) { n_anywhere++; }
+bool aspace_find(gaddr addr, struct mapping *out) { return false; }
 
 static void call(uint64_t nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5) {
     const uint64_t a[6] = {a0, a1, a2, a3, a4, a5};

@@ -78,6 +78,23 @@ int foreign_memory_owner(int fd) {
     return is_other_member(pid) ? pid : 0;
 }
 
+bool foreign_memory_writev(int fd, gaddr v, uint64_t n, int64_t at, long *ret) {
+    struct iovec_raw piece;
+    gaddr to;
+    if (n > IOV_MOST || !code_files_mem_range(fd, at, 0, &to) || !foreign_memory_owner(fd)) return false;
+    *ret = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        long got;
+        if (!guest_read(&piece, v + i * sizeof piece, sizeof piece)) got = -EFAULT;
+        else if (!foreign_memory_write(fd, piece.base, piece.len, at == -1 ? -1 : at + *ret, &got)) got = -EIO;
+        if (got < 0 && !*ret) *ret = got;
+        if (got < 0) break;
+        *ret += got;
+        if ((uint64_t)got < piece.len) break;
+    }
+    return true;
+}
+
 bool foreign_memory_write(int fd, gaddr from, uint64_t len, int64_t at, long *ret) {
     gaddr to;
     if (!code_files_mem_range(fd, at, 0, &to)) return false;

@@ -25,6 +25,7 @@
 #include <linux/utsname.h>
 
 #include "inproc/sys.h"
+#include "sphere/aspace.h"
 #include "sphere/code_watch.h"
 #include "sphere/sys/special.h"
 
@@ -240,9 +241,25 @@ bool model_may_write(uint64_t nr, const uint64_t a[6], gaddr start, gaddr end) {
 
 void writes_mincore(const uint64_t a[6], struct writes *w) { writes_range(w, a[2], PAGE_UP(a[1]) / PAGE_SIZE); }
 
-/* Nothing is written, but the memory has to be writable. */
+/* Pages from `start` on that are not there: where memory was dropped, up to a page that is locked. */
+static uint64_t absent(gaddr start, uint64_t len) {
+    uint8_t there[256];
+    struct mapping m;
+    for (uint64_t done = 0; done < len;) {
+        uint64_t n = MIN(len - done, sizeof there * PAGE_SIZE);
+        if (SYS(mincore, start + done, n, there) != 0) return done;
+        for (uint64_t i = 0; i < n; i += PAGE_SIZE, done += PAGE_SIZE)
+            if ((there[i / PAGE_SIZE] & 1) || !aspace_find(start + done, &m) || !(m.prot & PROT_WRITE)) return done;
+    }
+    return len;
+}
+
+/* MADV_POPULATE_WRITE writes nothing, but the memory has to be writable. MADV_DONTNEED fails at memory that is locked, having
+ * dropped what comes before; nothing is locked at replay. */
 void writes_madvise(const uint64_t a[6], struct writes *w) {
     if (!w->is_done && (int)a[2] == MADV_POPULATE_WRITE) writes_range(w, a[0], a[1]);
+    if (!w->is_done || w->ret != -EINVAL || ((int)a[2] != MADV_DONTNEED && (int)a[2] != MADV_FREE) || a[0] % PAGE_SIZE) return;
+    writes_range(w, a[0], absent(a[0], PAGE_UP(a[1])));
 }
 
 void writes_mseal(const uint64_t a[6], struct writes *w) {

@@ -28,6 +28,7 @@ gate_fn sys_process_vm_writev;
 /* Writing to a descriptor that is the memory of another process of the sphere; at: -1, its own position. False: it is none. */
 int foreign_memory_owner(int fd); /* whose it is; 0: it is none */
 bool foreign_memory_write(int fd, gaddr from, uint64_t len, int64_t at, long *ret);
+bool foreign_memory_writev(int fd, gaddr v, uint64_t n, int64_t at, long *ret);
 /* prctl.c */
 gate_fn sys_prctl, sys_seccomp, sys_arch_prctl;
 /* fd.c: calls that could reach our own descriptor. sys_fdN: argument N names one and nothing else is special. */
