@@ -14,7 +14,7 @@
 struct kept_file { /* which file, mapped where */
     uint64_t dev, ino, size, mtime_ns, ctime_ns;
     gaddr base;                 /* guest address of the file's first byte */
-    uint64_t span;              /* bytes from there that the region serves */
+    uint64_t span;              /* bytes from there on that the region serves */
     gaddr text_start, text_end; /* the executable mapping */
 };
 
@@ -24,6 +24,7 @@ struct kept_head {
     uint64_t build; /* of the runtime */
     uint64_t policy;
     struct kept_file file;
+    uint64_t base, size;             /* where the region lies */
     uint64_t code_bytes, meta_bytes; /* in the file on disk: code, then records */
     uint64_t blocks;
     uint64_t checksum; /* of the whole file with this field 0 */

@@ -6,6 +6,7 @@
 
 #include "engine/engine.h"
 #include "engine/kept_mark.h"
+#include "engine/kept_place.h"
 #include "engine/preset.h"
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
@@ -49,11 +50,12 @@ static uint64_t checksum(struct kept_head *head, const void *a, size_t a_len, co
     return h;
 }
 
-static bool head_fits(const struct kept_head *h, const struct kept_file *f, uint64_t file_size, uint64_t region_size) {
+static bool head_fits(const struct kept_head *h, const struct kept_file *f, uint64_t file_size) {
     return h->magic == KEPT_MAGIC && h->build == build_id && h->policy == the_policy->id && same_file(&h->file, f) &&
-           h->code_bytes % PAGE_SIZE == 0 && h->meta_bytes % PAGE_SIZE == 0 && h->code_bytes >= PAGE_SIZE &&
-           h->meta_bytes >= PAGE_SIZE && h->code_bytes < region_size && h->meta_bytes < region_size &&
-           h->code_bytes + h->meta_bytes <= region_size && h->code_bytes + h->meta_bytes == file_size;
+           kept_place_is_valid(&(struct kept_place){h->base, h->size}, f) && h->code_bytes % PAGE_SIZE == 0 &&
+           h->meta_bytes % PAGE_SIZE == 0 && h->code_bytes >= PAGE_SIZE && h->meta_bytes >= PAGE_SIZE &&
+           h->code_bytes < h->size && h->meta_bytes < h->size && h->code_bytes + h->meta_bytes <= h->size &&
+           h->code_bytes + h->meta_bytes == file_size;
 }
 
 static long open_image(const char *name, struct stat *st) {
@@ -79,7 +81,24 @@ static bool is_whole(int fd, const struct stat *st, struct kept_head *head, cons
     return true;
 }
 
-static struct region *load(uint64_t at, size_t size, const struct kept_file *f) {
+static bool read_head(int fd, struct kept_head *head, const struct kept_file *f, const struct stat *st) {
+    return SYS(pread64, fd, head, sizeof *head, 0) == sizeof *head && head_fits(head, f, (uint64_t)st->st_size);
+}
+
+/* Maps the image in fd where its head says; NULL: it is damaged. Addresses are reserved. */
+static struct region *map_image(int fd, const struct stat *st, const struct kept_head *head) {
+    struct region *r = (struct region *)head->base;
+    uint64_t end = head->base + head->size, meta = end - head->meta_bytes;
+    if (!map_part(head->base, head->code_bytes, fd, 0) || !map_part(meta, head->meta_bytes, fd, head->code_bytes) ||
+        !is_whole(fd, st, &r->kept, (void *)meta) || (uint64_t)r->base != head->base || (uint64_t)r->end != end)
+        return NULL;
+    r->code_open = r->base + head->code_bytes;
+    r->meta_open = r->end - head->meta_bytes;
+    return r;
+}
+
+/* *taken: where the image wants to lie, if that is not possible. */
+static struct region *load(const struct kept_file *f, uint64_t *taken) {
     char name[600];
     image_name(name, sizeof name, f);
     struct stat st;
@@ -87,40 +106,40 @@ static struct region *load(uint64_t at, size_t size, const struct kept_file *f) 
     if (fd < 0) return NULL;
     struct kept_head head;
     struct region *r = NULL;
-    if (SYS(pread64, fd, &head, sizeof head, 0) == sizeof head && head_fits(&head, f, (uint64_t)st.st_size, size) &&
-        SYS(mmap, at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0) ==
-            (long)at) {
-        r = (struct region *)at;
-        uint64_t meta = at + size - head.meta_bytes;
-        bool good =
-            map_part(at, head.code_bytes, (int)fd, 0) && map_part(meta, head.meta_bytes, (int)fd, head.code_bytes) &&
-            is_whole((int)fd, &st, &r->kept, (void *)meta) && (uint64_t)r->base == at && (uint64_t)r->end == at + size;
-        if (!good) {
-            SYS(munmap, at, size);
-            SYS(unlink, name); /* damaged: makes way for a new one */
+    bool fits = read_head((int)fd, &head, f, &st);
+    if (fits && SYS(mmap, head.base, head.size, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0) == (long)head.base) {
+        r = map_image((int)fd, &st, &head);
+        if (!r) SYS(unlink, name); /* makes way for a new one */
+        if (!r || !region_list_add(r)) {
+            SYS(munmap, head.base, head.size);
             r = NULL;
         }
+    } else if (fits) {
+        *taken = head.base;
     }
     SYS(close, fd);
-    if (r) {
-        r->code_open = r->base + head.code_bytes;
-        r->meta_open = r->end - head.meta_bytes;
-    }
-    if (r && !region_list_add(r)) {
-        SYS(munmap, at, size);
-        r = NULL;
-    }
     return r;
 }
 
-static void place_of(const struct kept_file *f, uint64_t *at, size_t *size) {
-    if (f->base < LAYOUT_LIB_BASE) {
-        *at = LAYOUT_KEPT_LOW;
-        *size = MIN(f->span * LAYOUT_KEPT_LOW_SCALE, LAYOUT_KEPT_LOW_END - LAYOUT_KEPT_LOW);
-        return;
-    }
-    *at = LAYOUT_KEPT_BASE + (f->base - LAYOUT_LIB_BASE) * LAYOUT_KEPT_SCALE;
-    *size = f->span * LAYOUT_KEPT_SCALE;
+static struct region *make_fresh(const struct kept_file *f, uint64_t taken) {
+    struct kept_place p = kept_place_find(f, taken);
+    struct region *r = p.size ? region_make(p.base, p.size, true) : NULL;
+    if (r)
+        r->kept = (struct kept_head){.magic = KEPT_MAGIC,
+                                     .build = build_id,
+                                     .policy = the_policy->id,
+                                     .file = *f,
+                                     .base = p.base,
+                                     .size = p.size};
+    return r;
+}
+
+/* Whether the file was mapped here before, and its region has not been let go of yet. */
+static bool lingers(const struct kept_file *f) {
+    for (const struct region *r = region_first(); r; r = r->next)
+        if (r->is_kept && same_file(&r->kept.file, f)) return true;
+    return false;
 }
 
 void kept_prepare(gaddr pc) {
@@ -131,16 +150,12 @@ void kept_prepare(gaddr pc) {
     f.base &= ~(SLOT_SIZE - 1);
     f.span = (f.text_end - f.base + SLOT_SIZE - 1) & ~(SLOT_SIZE - 1);
     if (f.base >= LAYOUT_LIB_BASE && f.base + f.span > LAYOUT_LIB_END) return;
-    cache_reclaim(); /* the same file may have been mapped here before */
-    uint64_t at;
-    size_t size;
-    place_of(&f, &at, &size);
-    struct region *r = load(at, size, &f);
-    if (!r) {
-        r = region_make(at, size, true);
-        if (!r) return;
-        r->kept = (struct kept_head){.magic = KEPT_MAGIC, .build = build_id, .policy = the_policy->id, .file = f};
-    }
+    cache_reclaim();
+    if (lingers(&f)) return;
+    uint64_t taken = 0;
+    struct region *r = load(&f, &taken);
+    if (!r) r = make_fresh(&f, taken);
+    if (!r) return;
     cache_set_kept_region(f.base, f.span, r);
     if (engine_host.kept_loaded) engine_host.kept_loaded(f.text_start, f.text_end);
 }
@@ -213,7 +228,7 @@ static void write_image(const struct copy *c) {
     if (!done || SYS(rename, temp, name) != 0) SYS(unlink, temp);
 }
 
-/* Another process may have stored more than we have. */
+/* Another process may have stored more than we have. What lies elsewhere was in our way. */
 static bool disk_has_as_much(const struct region *r) {
     char name[600];
     image_name(name, sizeof name, &r->kept.file);
@@ -221,9 +236,7 @@ static bool disk_has_as_much(const struct region *r) {
     long fd = open_image(name, &st);
     if (fd < 0) return false;
     struct kept_head head;
-    bool more = SYS(pread64, fd, &head, sizeof head, 0) == sizeof head &&
-                head_fits(&head, &r->kept.file, (uint64_t)st.st_size, (uint64_t)(r->end - r->base)) &&
-                head.blocks >= r->n_blocks;
+    bool more = read_head((int)fd, &head, &r->kept.file, &st) && head.base == r->kept.base && head.blocks >= r->n_blocks;
     SYS(close, fd);
     return more;
 }

@@ -7,7 +7,7 @@
  *
  *   00400000-0fffffff  non-PIE programs at their own addresses
  *   10000000-1fffffff  libraries, PIE programs, vDSO: a slot derived from the file's identity
- *   20000000-3fffffff  kept translations: two bytes for each byte of the library area
+ *   20000000-3fffffff  kept translations (engine/kept_place.h)
  *   40000000-4017ffff  lookup tables for returns, indirect jumps, indirect calls
  *   40200000-4020ffff  which stores are watched
  *   40400000-43ffffff  kept translations of non-PIE programs
@@ -28,8 +28,8 @@
 #define LAYOUT_LIB_BASE UL(0x10000000)
 #define LAYOUT_LIB_END UL(0x20000000)
 #define LAYOUT_KEPT_BASE UL(0x20000000)
-#define LAYOUT_KEPT_SCALE 2
-#define LAYOUT_KEPT_LOW_SCALE 4 /* only one such program: all its code fits */
+#define LAYOUT_KEPT_END UL(0x40000000)
+#define LAYOUT_KEPT_LOW_SCALE 4
 #define LAYOUT_TABLES UL(0x40000000)
 #define LAYOUT_KEPT_LOW UL(0x40400000)
 #define LAYOUT_KEPT_LOW_END UL(0x44000000)
