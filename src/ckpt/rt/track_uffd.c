@@ -33,6 +33,13 @@ enum { IS_WRITTEN = 2, IS_FILE = 4, IS_PRESENT = 8, IS_SWAPPED = 16, IS_ZERO = 3
 static struct scan_region *regions;
 static int uffd, pagemap; /* numbers of the saver's */
 
+/* The kernel fills the vector 512 regions at a time, and walk_end may be where the last but one of these walks ended: regions
+ * behind it have been told all the same. */
+static gaddr scanned_up_to(const struct scan *s, long n) {
+    if (n < REGIONS) return s->end;
+    return MAX(s->walk_end, regions[n - 1].end);
+}
+
 static long scan_once(gaddr *at, gaddr end, bool is_new, bool protect) {
     struct scan s = {.size = sizeof s,
                      .flags = protect ? SCAN_PROTECT : 0,
@@ -45,7 +52,7 @@ static long scan_once(gaddr *at, gaddr end, bool is_new, bool protect) {
                      .category_mask = IS_FILE | IS_ZERO | (is_new ? 0u : IS_WRITTEN),
                      .category_anyof_mask = IS_PRESENT | IS_SWAPPED};
     long n = SYS(ioctl, pagemap, SCAN_IOCTL, &s);
-    if (n >= 0) *at = s.walk_end;
+    if (n >= 0) *at = scanned_up_to(&s, n);
     return n;
 }
 
@@ -86,7 +93,7 @@ static void read_swapped(gaddr start, gaddr end) {
         if (n < 0) return;
         for (long i = 0; i < n; i++)
             for (gaddr at = regions[i].start; at < regions[i].end; at += PAGE_SIZE) touch(at);
-        start = s.walk_end;
+        start = scanned_up_to(&s, n);
     }
 }
 
