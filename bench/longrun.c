@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t sum;
+static volatile uint64_t sum; /* written every round: for a watchpoint that is hit often */
 uint64_t unused[1024] __attribute__((aligned(4096))); /* for a watchpoint that is never hit; a page of its own */
 
 static uint64_t compute(uint64_t x) {

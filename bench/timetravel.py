@@ -6,7 +6,8 @@ bench/longrun.c computes for --seconds on --memory MB and writes --rate MB/s. Pr
   cost      CPU time of recording with default checkpoints against --checkpoint-interval none, interleaved, minima
   end       until `replay -e` shows gdb's prompt, less what gdb itself takes on the program and a core-less start
   back      reverse-stepi at the end: the first one, median and worst
-  continue  reverse-continue over the whole run with a watchpoint that is never hit, against continue with the same
+  continue  reverse-continue over the whole run, against continue with the same: a watchpoint that is never hit, and a thousand
+  hits      reverse-continue to the last hits of a watchpoint, one after the other, against continue to the first ones
 
 Times are elapsed ones except for the cost, so they mean something on a quiet machine only."""
 
@@ -82,16 +83,35 @@ def back(env):
           f"worst {steps[-1]:.0f} ms (targets 50, 200)")
 
 
-def whole(o, env):
+def address(o, name):
     out = subprocess.run(["nm", o.program], capture_output=True, text=True).stdout
-    unused = int(re.search(r"^([0-9a-f]+) \w unused$", out, re.M).group(1), 16)
-    forward = walk(env, "long", [f"watch {unused} 8", "time-cont"])
-    backward = walk(env, "long", ["end", f"watch {unused} 8", "time-rcont"])
+    return int(re.search(rf"^([0-9a-f]+) \w {name}$", out, re.M).group(1), 16)
+
+
+def whole(o, env, places):
+    """Out of the signal at the end the first time; the begin is a stop, too."""
+    unused = address(o, "unused")
+    watches = [f"watch {unused + 8 * i} 8" for i in range(places)]
+    forward = walk(env, "long", watches + ["time-cont"])
+    backward = walk(env, "long", ["end"] + watches + ["time-rcont"])
     if not forward or not backward:
         print("continue  failed")
         return
-    print(f"continue  forward {forward[0][0] / 1e3:.2f} s ({forward[0][1]}), reverse {backward[0][0] / 1e3:.2f} s ({backward[0][1]}): "
-          f"{backward[0][0] / forward[0][0]:.2f} times (target 2)")
+    print(f"continue  {places} watched: forward {forward[0][0] / 1e3:.2f} s ({forward[0][1]}), reverse {backward[0][0] / 1e3:.2f} s "
+          f"({backward[0][1]}): {backward[0][0] / forward[0][0]:.2f} times (target 2)")
+
+
+def hits(o, env, n):
+    """The first one is far away in both directions, so it is told apart."""
+    watch = f"watch {address(o, 'sum')} 8"
+    forward = walk(env, "long", [watch] + ["time-cont"] * (n + 1))
+    backward = walk(env, "long", ["end", watch] + ["time-rcont"] * (n + 1))
+    if len(forward) <= n or len(backward) <= n:
+        print("hits      failed")
+        return
+    there, back = (sum(ms for ms, _ in side[1:]) / n for side in (forward, backward))
+    print(f"hits      {n} of a watchpoint: forward {there:.1f} ms each, reverse {back:.1f} ms each; the first one in reverse "
+          f"{backward[0][0] / 1e3:.2f} s")
 
 
 def main():
@@ -115,7 +135,9 @@ def main():
             print(f"long      recorded {used:.1f} s of CPU in {elapsed:.1f} s; {info(env, 'long')}")
             prompt(o, env)
             back(env)
-            whole(o, env)
+            whole(o, env, 1)
+            whole(o, env, 1000)
+            hits(o, env, 60)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

@@ -39,13 +39,15 @@ enum worker_reason {
 };
 
 struct worker_hit {  /* a breakpoint or watchpoint */
-    uint64_t number; /* 0: none */
+    uint64_t number; /* counted from where the run began */
     uint32_t reason; /* WORKER_BREAK, WORKER_WATCH */
     uint32_t by_op;  /* what was watched was changed by what takes events: `place` is behind that */
     uint64_t addr;
     struct worker_place place;
+    uint64_t pc, from_ticks;     /* where a run that stops for it stops: for a watchpoint in front of the instruction */
     uint64_t op_event, op_ticks; /* by_op */
 };
+#define WORKER_HITS 32
 
 struct worker_stop {
     uint32_t reason; /* enum worker_reason */
@@ -60,8 +62,7 @@ struct worker_stop {
     uint32_t reserved;
     uint64_t work; /* grows along the execution: roughly ticks of all R-threads */
     uint64_t gpr[16], pc, rflags;
-    struct worker_hit hit; /* with `collect`: the last one */
-    uint64_t hits;         /* breakpoints and watchpoints looked at */
+    uint64_t collected;    /* with `collect`: hits, of which data holds the last WORKER_HITS, as a ring */
     uint64_t traced;       /* with `trace`: instructions remembered, of which data holds the last WORKER_PAST */
     uint8_t siginfo[128];
     char text[256];
@@ -90,10 +91,10 @@ struct worker_run {
     uint32_t step;    /* one instruction of R-thread `thread` */
     uint32_t single;  /* instruction by instruction all the way */
     uint32_t fresh;   /* a breakpoint where it stands now counts */
-    uint32_t collect; /* does not stop for breakpoints and watchpoints, remembers the last */
+    uint32_t collect; /* does not stop for breakpoints and watchpoints, remembers the last ones */
     uint32_t steady;  /* not to be interrupted: what it looks for is needed, and near */
     uint32_t thread;
-    uint32_t reserved;
+    uint32_t goes_on;             /* hits are counted on from the run before, which stopped at one */
     uint64_t signals;             /* stops for these: bit N - 1 for signal N */
     uint64_t event, ticks, steps; /* aim */
     uint64_t stop_at;             /* stops at the hit of this number only */

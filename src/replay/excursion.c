@@ -7,6 +7,7 @@ bool excursion_leave(struct target *target) {
     struct timeline *t = timeline_of(target);
     struct worker *copy = t->left ? NULL : session_fork(&t->session, t->now);
     if (!copy) return false;
+    search_forget(t);
     t->left = t->now;
     t->left_diversion = t->diversion;
     t->now = copy;

@@ -13,13 +13,12 @@ static int make_image(void *arg) {
 
 /* Where reach() in timeline.c would stop first on its way from `from` to p. */
 static struct position way_to(struct position p, struct position from) {
-    static const uint32_t events[] = {4096, 256, 16}, ticks[] = {1 << 20, 1 << 15, 1 << 10};
-    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
-        struct position way = {p.event > events[i] ? p.event - events[i] : 0, 0, 0};
+    for (size_t i = 0; i < NEAR_EVENTS; i++) {
+        struct position way = {p.event > near_events[i] ? p.event - near_events[i] : 0, 0, 0};
         if (position_compare(way, from) > 0) return way;
     }
-    for (size_t i = 0; i < sizeof ticks / sizeof *ticks; i++) {
-        struct position way = {p.event, p.ticks > ticks[i] ? p.ticks - ticks[i] : 0, 0};
+    for (size_t i = 0; i < NEAR_TICKS; i++) {
+        struct position way = {p.event, p.ticks > near_ticks[i] ? p.ticks - near_ticks[i] : 0, 0};
         if (position_compare(way, from) > 0) return way;
     }
     return from;
@@ -37,6 +36,10 @@ void scout_send(struct timeline *t) {
     struct errand errand = {&t->stored, last - 1};
     t->scout = session_send(&t->session, make_image, &errand, &run);
     t->scout_from = from;
+}
+
+void scout_look(struct timeline *t) {
+    if (t->scout && session_has_arrived(&t->session, t->scout)) scout_collect(t, t->scout_from);
 }
 
 void scout_collect(struct timeline *t, struct position p) {

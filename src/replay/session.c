@@ -235,6 +235,10 @@ struct worker *session_send(struct session *s, int (*make_image)(void *), void *
     return NULL;
 }
 
+bool session_has_arrived(struct session *s, const struct worker *w) {
+    return __atomic_load_n(&session_slot(s, w)->answered, __ATOMIC_ACQUIRE) == SENT;
+}
+
 bool session_await(struct session *s, struct worker *w) {
     bool there = await_answer(s, w, SENT);
     if (there) w->stop = session_slot(s, w)->stop;

@@ -43,6 +43,7 @@ struct worker *session_restore(struct session *, int image);
  * it before session_await(), which waits until it has stopped; false: it failed. */
 struct worker *session_send(struct session *, int (*make_image)(void *), void *arg, const struct worker_run *run);
 bool session_await(struct session *, struct worker *w);
+bool session_has_arrived(struct session *, const struct worker *w);
 
 /* A copy that stands where w stands. NULL: there is none to be had. */
 struct worker *session_fork(struct session *, struct worker *w);

@@ -13,7 +13,7 @@
 
 /* ---- helpers ---- */
 
-static struct stop stop_of(const struct worker *w) {
+struct stop timeline_stop_of(const struct worker *w) {
     const struct worker_stop *s = &w->stop;
     struct stop out = {.thread = s->tid, .signo = s->signo, .status = s->status, .addr = s->addr};
     snprintf(out.text, sizeof out.text, "%s", s->text);
@@ -39,7 +39,7 @@ static struct stop stop_with(const struct worker *w, enum stop_reason reason) {
     return (struct stop){.reason = reason, .thread = w->stop.tid};
 }
 
-static struct stop failure(const char *text) {
+struct stop timeline_failure(const char *text) {
     struct stop s = {.reason = STOP_FAILED};
     snprintf(s.text, sizeof s.text, "%s", text);
     return s;
@@ -55,7 +55,7 @@ static bool is_at(const struct worker *w, struct position p) {
     return w->stop.place.is_exact && position_compare(position_of(&w->stop.place), p) == 0;
 }
 
-static void become(struct timeline *t, struct worker *w) {
+void timeline_become(struct timeline *t, struct worker *w) {
     if (t->now != w) session_kill(&t->session, t->now);
     t->now = w;
 }
@@ -68,28 +68,15 @@ static void forget_interrupt(struct timeline *t) {
     __atomic_store_n(&t->session.control->interrupt, 0, __ATOMIC_RELEASE);
 }
 
-/* ---- signals ---- */
-
-static bool recording_has_signals(const struct recording *r, uint64_t number) {
-    const struct stream_ref *s = recording_stream(r, number);
-    struct event_reader reader;
-    const struct event *e;
-    bool found = false;
-    if (!s || !event_reader_open(&reader, r, s)) return false;
-    while (!found && event_reader_next(&reader, &e) == READ_GOT) found = e->kind == EV_SIGNAL || e->kind == EV_FAULT;
-    event_reader_close(&reader);
-    return found;
-}
-
 /* ---- going somewhere ---- */
 
-static struct worker_run run_to(struct position p) {
+struct worker_run timeline_run_to(struct position p) {
     return (struct worker_run){.aim = AIM_PLACE, .event = p.event, .ticks = p.ticks, .steps = p.steps};
 }
 
 /* The same, as a part of something that is only done when all of it is. */
 static struct worker_run steady_run_to(struct position p) {
-    struct worker_run run = run_to(p);
+    struct worker_run run = timeline_run_to(p);
     run.steady = 1;
     return run;
 }
@@ -124,26 +111,25 @@ static struct worker *set_out(struct timeline *t, struct position p, bool may_mo
 /* The same, already there or at the first place behind p; NULL: it failed. near: leaves checkpoints shortly before p, because
  * somebody is about to go back from there step by step. */
 static struct worker *reach(struct timeline *t, struct position p, bool may_move, bool near) {
-    static const uint32_t events[] = {4096, 256, 16}, ticks[] = {1 << 20, 1 << 15, 1 << 10};
     struct worker *w = set_out(t, p, may_move);
     if (!w) return NULL;
     if (is_at(w, p)) return w;
     breakpoints_arm(t, w, false);
     bool good = true;
-    for (size_t i = 0; good && near && i < sizeof events / sizeof *events; i++) {
-        struct position way = {p.event > events[i] ? p.event - events[i] : 0, 0, 0};
+    for (size_t i = 0; good && near && i < NEAR_EVENTS; i++) {
+        struct position way = {p.event > near_events[i] ? p.event - near_events[i] : 0, 0, 0};
         if (!way.event || !is_before(w, way)) continue;
         good = run_leaving_checkpoints(t, w, steady_run_to(way));
         if (good && is_before(w, p)) checkpoint_add(t, w);
     }
-    for (size_t i = 0; good && near && i < sizeof ticks / sizeof *ticks; i++) {
-        struct position way = {p.event, p.ticks > ticks[i] ? p.ticks - ticks[i] : 0, 0};
+    for (size_t i = 0; good && near && i < NEAR_TICKS; i++) {
+        struct position way = {p.event, p.ticks > near_ticks[i] ? p.ticks - near_ticks[i] : 0, 0};
         if (!is_before(w, way)) continue;
         good = run_leaving_checkpoints(t, w, steady_run_to(way));
         if (good && is_before(w, p)) checkpoint_add(t, w);
     }
     if (good && !is_at(w, p) && is_before(w, p))
-        good = run_leaving_checkpoints(t, w, near ? steady_run_to(p) : run_to(p));
+        good = run_leaving_checkpoints(t, w, near ? steady_run_to(p) : timeline_run_to(p));
     if (good) return w;
     if (w != t->now) session_kill(&t->session, w);
     return NULL;
@@ -179,20 +165,21 @@ static bool resolve(struct timeline *t) {
         w->stop = before; /* why it stopped is still true */
         w->stop.place = exact;
     }
-    become(t, w);
+    timeline_become(t, w);
     return true;
 }
 
 static struct stop go(struct timeline *t, struct position p, bool near) {
     struct worker *w = reach(t, p, true, near);
-    if (!w) return failure(t->now->is_gone ? t->now->stop.text : "the replay broke on its way there");
-    become(t, w);
-    return stop_of(w);
+    if (!w) return timeline_failure(t->now->is_gone ? t->now->stop.text : "the replay broke on its way there");
+    timeline_become(t, w);
+    return timeline_stop_of(w);
 }
 
 static struct stop seek(struct target *target, struct position to) {
     struct timeline *t = timeline_of(target);
     timeline_return(t);
+    search_forget(t);
     if (position_compare(to, t->begin) < 0) to = t->begin;
     struct stop s = go(t, to, false);
     forget_interrupt(t);
@@ -208,7 +195,7 @@ static void before_fatal_signal(struct timeline *t) {
     struct worker *w = reach(t, (struct position){s.op_event, s.op_ticks, 0}, false, true);
     struct worker_run run = {.signals = 1ull << (WTERMSIG(s.status) - 1), .steady = 1};
     if (w && session_run(&t->session, w, &run) && w->stop.reason == WORKER_SIGNAL && w->stop.place.event == s.op_event)
-        become(t, w);
+        timeline_become(t, w);
     else
         session_kill(&t->session, w);
 }
@@ -216,18 +203,19 @@ static void before_fatal_signal(struct timeline *t) {
 static struct stop seek_end(struct target *target) {
     struct timeline *t = timeline_of(target);
     timeline_return(t);
+    search_forget(t);
     if (!worker_is_over(t->now)) {
         struct position last = {UINT64_MAX, 0, 0};
         struct worker *w = set_out(t, last, true);
-        if (!w) return failure("cannot copy the process");
+        if (!w) return timeline_failure("cannot copy the process");
         breakpoints_arm(t, w, false);
-        if (!run_leaving_checkpoints(t, w, (struct worker_run){0})) return stop_of(w);
-        become(t, w);
+        if (!run_leaving_checkpoints(t, w, (struct worker_run){0})) return timeline_stop_of(w);
+        timeline_become(t, w);
     }
     before_fatal_signal(t);
     scout_send(t);
     forget_interrupt(t);
-    return stop_of(t->now);
+    return timeline_stop_of(t->now);
 }
 
 /* ---- backwards ---- */
@@ -236,7 +224,7 @@ static struct stop seek_end(struct target *target) {
  * `to`: the place before that. */
 static struct stop go_before(struct timeline *t, struct position from, struct position to) {
     struct worker *w = reach(t, from, false, true);
-    if (!w) return failure("the replay broke on its way back");
+    if (!w) return timeline_failure("the replay broke on its way back");
     checkpoint_add(t, w);
     struct worker *ahead = session_fork(&t->session, w);
     struct worker_run run = steady_run_to(to);
@@ -248,13 +236,13 @@ static struct stop go_before(struct timeline *t, struct position from, struct po
     if (good && !is_at(w, before)) good = session_run(&t->session, w, &run);
     if (!good) {
         session_kill(&t->session, w);
-        return failure("the replay broke on its way back");
+        return timeline_failure("the replay broke on its way back");
     }
-    become(t, w);
+    timeline_become(t, w);
     return stop_with(w, STOP_STEP);
 }
 
-static struct stop before_op(struct timeline *t, uint64_t event, uint64_t ticks) {
+struct stop timeline_before_op(struct timeline *t, uint64_t event, uint64_t ticks) {
     return go_before(t, (struct position){event, ticks, 0}, (struct position){event, ticks, UINT64_MAX});
 }
 
@@ -268,13 +256,13 @@ static struct stop one_place_back(struct timeline *t) {
         return out;
     }
     if (p.ticks > s.base_ticks) return go_before(t, (struct position){p.event, p.ticks - 1, 0}, p);
-    if (s.has_op) return before_op(t, s.op_event, s.op_ticks);
+    if (s.has_op) return timeline_before_op(t, s.op_event, s.op_ticks);
     return stop_with(t->now, STOP_BEGIN);
 }
 
 /* The place before may be in front of the same instruction: events came between. */
 static struct stop reverse_step(struct timeline *t) {
-    if (!resolve(t)) return failure("the present place cannot be found again");
+    if (!resolve(t)) return timeline_failure("the present place cannot be found again");
     const struct worker_stop from = t->now->stop;
     for (;;) {
         struct stop out = one_place_back(t);
@@ -287,132 +275,31 @@ static struct stop reverse_step(struct timeline *t) {
     }
 }
 
-static struct stop stop_at_hit(struct timeline *t, struct worker *from, const struct worker_hit *hit) {
-    if (hit->by_op) {
-        struct stop s = before_op(t, hit->op_event, hit->op_ticks);
-        s.reason = s.reason == STOP_STEP ? STOP_WATCHPOINT : s.reason;
-        s.addr = hit->addr;
-        return s;
-    }
-    struct worker *w = session_fork(&t->session, from);
-    if (!w) return failure("cannot copy the process");
-    breakpoints_arm(t, w, true);
-    struct worker_run run = {.fresh = 1, .steady = 1, .stop_at = hit->number, .signals = t->signals};
-    if (!session_run(&t->session, w, &run)) {
-        session_kill(&t->session, w);
-        return failure("the replay broke on its way back");
-    }
-    become(t, w);
-    struct stop s = stop_of(w);
-    s.addr = hit->addr;
-    return s;
-}
-
-/* Looks for the last hit in [checkpoint i, limit). 0: none; 1: found, and *out says; -1: interrupted or broken. */
-static int search(struct timeline *t, size_t i, struct position limit, struct stop *out) {
-    struct worker *from = t->checkpoints[i];
-    if (position_compare(position_of(&from->stop.place), limit) >= 0) return 0;
-    struct worker *w = session_fork(&t->session, from);
-    if (!w) {
-        *out = failure("cannot copy the process");
-        return -1;
-    }
-    breakpoints_arm(t, w, true);
-    struct worker_run run = run_to(limit);
-    run.fresh = run.collect = 1;
-    run.signals = t->signals;
-    bool good = session_run(&t->session, w, &run);
-    struct worker_stop s = w->stop;
-    session_kill(&t->session, w);
-    if (!good || s.reason == WORKER_FAILED) {
-        *out = failure(s.text);
-        return -1;
-    }
-    if (s.reason == WORKER_INTERRUPTED) {
-        *out = stop_with(t->now, STOP_INTERRUPTED);
-        return -1;
-    }
-    if (!s.hit.number) return 0;
-    *out = stop_at_hit(t, from, &s.hit);
-    return 1;
-}
-
-/* Whether there is a signal to stop for anywhere: otherwise nothing needs to be searched for one. */
-static bool may_signal(struct timeline *t) {
-    if (t->signals && t->has_signals == NOT_LOOKED)
-        t->has_signals = recording_has_signals(t->options.recording, t->stream) ? HAS_SIGNALS : NO_SIGNALS;
-    return t->signals && t->has_signals == HAS_SIGNALS;
-}
-
-/* The instruction whose fault is reported here has a breakpoint: forwards that was hit first, at the same position. */
-static bool is_break_before_fault(const struct timeline *t) {
-    const struct worker_stop *s = &t->now->stop;
-    if (s->reason != WORKER_SIGNAL || !s->is_fault) return false;
-    for (size_t i = 0; i < t->n_breaks; i++)
-        if (t->breaks[i].kind == WORKER_BREAK_EXEC && t->breaks[i].addr == s->pc) return true;
-    return false;
-}
-
-/* To the same position, but in front of the instruction. */
-static struct stop arrive_at_fault(struct timeline *t, struct position at) {
-    struct worker *w = session_fork(&t->session, t->checkpoints[checkpoint_before(t, at)]);
-    if (!w) return failure("cannot copy the process");
-    breakpoints_arm(t, w, false);
-    struct worker_run run = steady_run_to(at);
-    if (!is_at(w, at) && !session_run(&t->session, w, &run)) {
-        session_kill(&t->session, w);
-        return failure("the replay broke on its way back");
-    }
-    become(t, w);
-    return stop_with(w, STOP_BREAKPOINT);
-}
-
-static struct stop reverse_continue(struct timeline *t) {
-    if (!resolve(t)) return failure("the present place cannot be found again");
-    struct position limit = position_of(&t->now->stop.place);
-    if (position_compare(limit, t->begin) <= 0) return stop_with(t->now, STOP_BEGIN);
-    struct stop out;
-    if (is_break_before_fault(t)) return arrive_at_fault(t, limit);
-    bool may_stop = t->n_breaks || may_signal(t);
-    for (size_t i; may_stop && checkpoint_strictly_before(t, limit, &i);) {
-        struct worker *w = checkpoint_restore(t, limit, true, position_of(&t->checkpoints[i]->stop.place));
-        if (w) {
-            session_kill(&t->session, w);
-            if (!checkpoint_strictly_before(t, limit, &i)) break;
-        }
-        int found = search(t, i, limit, &out);
-        if (found) return out;
-        limit = position_of(&t->checkpoints[i]->stop.place);
-    }
-    out = go(t, t->begin, false);
-    if (out.reason == STOP_STEP) out.reason = STOP_BEGIN;
-    return out;
-}
-
 /* ---- forwards ---- */
 
 /* What was changed is forgotten, unless a function is being called, or the program sent elsewhere. */
 static struct stop forward(struct timeline *t, bool step, uint32_t thread) {
     if (t->diversion && inspect_is_where_recorded(t)) timeline_return(t);
     struct worker *w = stands(t);
-    if (worker_is_over(w)) return stop_of(w);
+    if (worker_is_over(w)) return timeline_stop_of(w);
     struct worker_run run = {.signals = t->signals, .step = step, .thread = thread};
     breakpoints_arm(t, w, true);
     if (t->diversion || step)
         session_run(&t->session, w, &run);
     else
         run_leaving_checkpoints(t, w, run);
-    return stop_of(w);
+    return timeline_stop_of(w);
 }
 
 static struct stop run(struct target *target, bool backward, bool step) {
     struct timeline *t = timeline_of(target);
     struct stop s;
     if (backward) timeline_return(t);
+    if (!backward || step) search_forget(t);
     if (!backward)
         s = forward(t, step, stands(t)->stop.place.thread);
     else
-        s = step ? reverse_step(t) : reverse_continue(t);
+        s = step ? reverse_step(t) : search_back(t);
     if (was_interrupted(t)) forget_interrupt(t);
     return s;
 }
@@ -422,12 +309,13 @@ static struct stop step_of(struct target *target, bool backward, int tid) {
     struct worker_thread who;
     if (tid == stands(t)->stop.tid) return run(target, backward, true);
     if (backward) timeline_return(t);
-    if (!inspect_thread(t, tid, &who)) return failure("there is no such thread here");
+    search_forget(t);
+    if (!inspect_thread(t, tid, &who)) return timeline_failure("there is no such thread here");
     struct stop s;
     if (!backward)
         s = forward(t, true, who.number);
     else
-        s = who.has_op ? before_op(t, who.op_event, who.op_ticks) : stop_with(t->now, STOP_BEGIN);
+        s = who.has_op ? timeline_before_op(t, who.op_event, who.op_ticks) : stop_with(t->now, STOP_BEGIN);
     if (was_interrupted(t)) forget_interrupt(t);
     return s;
 }
@@ -440,10 +328,20 @@ struct worker *timeline_reach(struct timeline *t, struct position p) {
     return reach(t, p, false, false);
 }
 
+struct worker *timeline_reach_near(struct timeline *t, struct position p) {
+    return reach(t, p, false, true);
+}
+
+struct stop timeline_go_to_begin(struct timeline *t) {
+    struct stop s = go(t, t->begin, false);
+    if (s.reason == STOP_STEP) s.reason = STOP_BEGIN;
+    return s;
+}
+
 bool timeline_resolve(struct timeline *t) { return resolve(t); }
 
 struct stop timeline_reverse_continue(struct timeline *t) {
-    struct stop s = reverse_continue(t);
+    struct stop s = search_back(t);
     if (was_interrupted(t)) forget_interrupt(t);
     return s;
 }

@@ -7,6 +7,13 @@
 #include "replay/timeline.h"
 
 #define CHECKPOINTS_MAX 28
+#define AHEAD_MAX 24
+
+/* How far before a place that somebody will go back from checkpoints are left. */
+#define NEAR_EVENTS 3
+#define NEAR_TICKS 4
+static const uint32_t near_events[NEAR_EVENTS] = {4096, 256, 16};
+static const uint32_t near_ticks[NEAR_TICKS] = {1 << 24, 1 << 20, 1 << 15, 1 << 10};
 
 struct timeline {
     struct target target;
@@ -27,7 +34,10 @@ struct timeline {
     struct stored stored; /* of the recording */
     struct worker *scout; /* on its way to shortly before the end; NULL: none */
     struct position scout_from;
-    uint64_t interval_us; /* of forward execution between two of them */
+    struct worker *ahead[AHEAD_MAX]; /* at the hits before the present one, the nearest last */
+    size_t n_ahead, wants_ahead;
+    uint64_t ahead_version, ahead_signals; /* what was searched for */
+    uint64_t interval_us;                  /* of forward execution between two of them */
 
     struct worker_break *breaks;
     size_t n_breaks, breaks_room;
@@ -67,6 +77,8 @@ struct worker *checkpoint_restore(struct timeline *, struct position to, bool st
 void scout_send(struct timeline *);
 /* Somebody wants to go to p: if the scout is on the way there, he is waited for, and a checkpoint is where he is. */
 void scout_collect(struct timeline *, struct position p);
+/* The same, unless he is still on his way. */
+void scout_look(struct timeline *);
 /* Those that are not needed go; the nearer to `work`, the denser they may be. */
 void checkpoints_thin(struct timeline *, uint64_t work);
 
@@ -102,10 +114,25 @@ struct stop excursion_find_store(struct target *, uint64_t addr, size_t len);
 size_t excursion_history(struct target *, uint64_t ticks, uint64_t written, struct past *out, size_t cap,
                          struct position *from, bool *at_event);
 
-/* timeline.c: what excursions are made of. */
+/* search.c */
+/* Backwards to the last hit of a breakpoint, watchpoint or signal, or to the begin. */
+struct stop search_back(struct timeline *);
+/* The present is left by another way: what was prepared for the next search back is of no use. */
+void search_forget(struct timeline *);
 
-/* A worker that stands at p, or at the first place behind it; NULL: it failed. */
+/* timeline.c: what searches and excursions are made of. */
+
+struct stop timeline_stop_of(const struct worker *w);
+struct stop timeline_failure(const char *text);
+struct worker_run timeline_run_to(struct position p);
+/* The present is where w stands. */
+void timeline_become(struct timeline *, struct worker *w);
+/* In front of what takes events from `event` on. */
+struct stop timeline_before_op(struct timeline *, uint64_t event, uint64_t ticks);
+struct stop timeline_go_to_begin(struct timeline *);
+/* A worker that stands at p, or at the first place behind it; NULL: it failed. near: checkpoints are left shortly before p. */
 struct worker *timeline_reach(struct timeline *, struct position p);
+struct worker *timeline_reach_near(struct timeline *, struct position p);
 /* Finds out the exact position of the present. */
 bool timeline_resolve(struct timeline *);
 struct stop timeline_reverse_continue(struct timeline *);

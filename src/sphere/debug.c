@@ -42,7 +42,6 @@ static struct worker_run run;
 static gaddr from_pc; /* where it began */
 static uint64_t from_rsp, from_ticks, began_us;
 static uint64_t hits;
-static struct worker_hit last_hit;
 
 /* A watched page was opened by an instruction of the program. */
 static struct {
@@ -50,6 +49,8 @@ static struct {
     uint64_t number; /* of the hit, if it is one */
     bool is_access;  /* the access counts, even if it changes nothing */
     gaddr addr;
+    gaddr pc; /* of the instruction */
+    uint64_t ticks;
 } access;
 
 /* Where we are since the last event. */
@@ -186,8 +187,6 @@ static void describe(struct thread *t, enum worker_reason why) {
     memcpy(s->gpr, t->tb->gpr, sizeof s->gpr);
     s->pc = t->tb->pc;
     s->rflags = state_flags(t);
-    s->hit = last_hit;
-    s->hits = hits;
 }
 
 static bool hits_break(struct thread *t);
@@ -195,8 +194,8 @@ static bool hits_break(struct thread *t);
 /* The run that is asked for begins. False: it is over already. */
 static bool begin_run(struct thread *t) {
     run = slot->run;
-    hits = 0;
-    last_hit.number = 0;
+    if (!run.goes_on) hits = 0;
+    slot->stop.collected = 0;
     const struct thread *who = run.step ? state_thread(run.thread) : t;
     if (!who) who = t;
     from_pc = who->tb->pc;
@@ -285,13 +284,19 @@ void debug_end(struct thread *t, enum worker_reason why, int status, const char 
 
 /* ---- breakpoints and watchpoints ---- */
 
+static void remember_hit(struct worker_hit hit) {
+    ((struct worker_hit *)slot->data)[slot->stop.collected++ % WORKER_HITS] = hit;
+}
+
 /* Whether to stop for it. */
 static bool count_hit(struct thread *t, enum worker_reason why, gaddr addr) {
     uint64_t number = ++hits;
     slot->stop.addr = addr;
     if (run.stop_at) return number == run.stop_at;
     if (!run.collect) return true;
-    last_hit = (struct worker_hit){.number = number, .reason = why, .addr = addr, .place = place_of(t)};
+    uint64_t ticks = ticks_total(t->tb);
+    remember_hit((struct worker_hit){
+        .number = number, .reason = why, .addr = addr, .place = place_of(t), .pc = t->tb->pc, .from_ticks = ticks});
     return false;
 }
 
@@ -342,6 +347,8 @@ static bool begin_access(struct thread *t, gaddr addr, bool write, bool counts) 
     access.is_access = is_hit && counts;
     access.addr = hit;
     access.number = counts ? ++hits : 0;
+    access.pc = t->tb->pc;
+    access.ticks = ticks_total(t->tb);
     return access.number && access.number == run.stop_at;
 }
 
@@ -356,18 +363,23 @@ static bool end_access(struct thread *t, bool by_op) {
     if (!is_hit || !number || run.stop_at) return false;
     slot->stop.addr = addr;
     if (!run.collect) return true;
-    last_hit = (struct worker_hit){.number = number, .reason = WORKER_WATCH, .by_op = by_op, .addr = addr};
-    last_hit.place = place_of(t);
-    last_hit.op_event = t->debugged.op_event;
-    last_hit.op_ticks = t->debugged.op_ticks;
+    remember_hit((struct worker_hit){.number = number,
+                                     .reason = WORKER_WATCH,
+                                     .by_op = by_op,
+                                     .addr = addr,
+                                     .place = place_of(t),
+                                     .pc = access.pc,
+                                     .from_ticks = access.ticks,
+                                     .op_event = t->debugged.op_event,
+                                     .op_ticks = t->debugged.op_ticks});
     return false;
 }
 
-/* The run stops before the access to addr that has begun. */
+/* The run stops before the access to addr that has begun. A run that goes on from there meets it anew, under the same number. */
 static void stop_in_front(struct thread *t, gaddr addr) {
-    gaddr changed;
     access.is_under_way = false;
-    watch_close(&changed);
+    watch_take_back();
+    hits--;
     see(t);
     stop_soon = true;
     soon_why = WORKER_WATCH;
@@ -443,6 +455,8 @@ bool debug_store(struct tblock *tb) {
     access.is_access = is_hit;
     access.addr = hit;
     access.number = ++hits;
+    access.pc = tb->pc;
+    access.ticks = ticks_total(tb);
     tb->debug = true;
     if (!tb->debug_step) see(t);
     if (access.number == run.stop_at) {

@@ -210,6 +210,12 @@ bool watch_close(gaddr *addr) {
     return changed;
 }
 
+void watch_take_back(void) {
+    gaddr addr;
+    for (size_t i = 0; i < n_open; i++) open_pages[i]->opened--;
+    watch_close(&addr);
+}
+
 void watch_events_taken(void) { unsure = n_filtered != 0; }
 
 /* ---- stores that are looked at ---- */

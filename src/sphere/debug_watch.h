@@ -26,6 +26,8 @@ bool watch_is_any(void);
 bool watch_open(gaddr addr, size_t n, bool write, bool *is_hit, gaddr *hit);
 /* Whether a page is open. */
 bool watch_is_open(void);
+/* The access that opened pages has not happened, and will begin anew. */
+void watch_take_back(void);
 /* Closes what is open. True: watched bytes have changed, at *addr. */
 bool watch_close(gaddr *addr);
 /* Events have been taken: memory may have been written by other than the program's instructions. */
