@@ -2,7 +2,7 @@
 #include "engine/engine.h"
 #include "engine/flags.h"
 
-/* Offsets inside the return sequence of translate.c: mov (9 bytes), movzwl (4), push, ret. */
+/* Offsets inside the return sequence of translate_insn.c: mov (9 bytes), movzwl (4), push, ret. */
 #define RET_PUSH_OFF 13
 
 static int insn_at(const struct block *b, uint64_t host_pc) {

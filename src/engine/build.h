@@ -1,0 +1,94 @@
+/* A block while it is being translated, and the parts of translation for each other: gather.c (which instructions it has),
+ * translate_insn.c (one instruction), translate_ticks.c (counting), translate.c (entries, checks, the whole). */
+#ifndef REPRISE_BUILD_H
+#define REPRISE_BUILD_H
+
+#include "engine/engine.h"
+#include "inproc/layout.h"
+
+#define MAX_INSNS 64
+#define MAX_EXITS (MAX_INSNS + 2)
+#define COLD_MOST 48 /* bytes of one cold part */
+
+struct pending_exit {
+    gaddr target;
+    uint8_t *rel32;
+    enum entry_kind kind;
+};
+
+struct pending_literal {
+    uint8_t *rel32;
+    uint64_t value;
+};
+
+/* Where a tick sequence goes when the budget is used up: among the records, out of the way of code that runs. */
+struct pending_cold {
+    gaddr pc;
+    uint8_t *rel8;  /* of jrcxz, until there is a gap within its reach */
+    uint8_t *rel32; /* of the jump to the cold part */
+    int rcx_slot;   /* where rcx is; -1: in place */
+};
+
+struct build {
+    struct emitter e;
+    struct region *r;
+    uint8_t *host; /* where the instructions start */
+    int n;
+    gaddr end;                /* guest address behind the last instruction */
+    struct block *known_call; /* the block runs into a call that this one holds */
+    bool falls_out;           /* the last instruction may go on at `end` */
+    bool checked;             /* verify the guest bytes at entry */
+    uint8_t break_len;        /* see struct block */
+    bool exact_flags;         /* single instructions are to leave exact state */
+    int n_exits, n_literals, n_sites, n_cold;
+    struct insn insn[MAX_INSNS];
+    uint8_t bytes[MAX_INSNS * INSN_MAX_LEN + 16]; /* the guest bytes as decoded: another thread may be writing them */
+    struct insn_map map[MAX_INSNS];
+    struct liveness live[MAX_INSNS + 1]; /* before each instruction */
+    struct pending_exit exits[MAX_EXITS];
+    struct pending_literal literals[MAX_INSNS];
+    struct pending_cold cold[MAX_INSNS];
+    struct {
+        gaddr call_pc, ret_pc;
+        struct site site;
+    } sites[MAX_INSNS];
+};
+
+/* ---- gather.c ---- */
+
+bool build_is_intercepted(const struct insn *in);
+bool build_has_break(gaddr pc);
+/* Decodes from pc on, at most `limit` instructions. False: there is no code. */
+bool build_gather(struct build *b, gaddr pc, int limit);
+void build_find_liveness(struct build *b);
+
+/* ---- translate_insn.c ---- */
+
+void build_add_exit(struct build *b, uint8_t *rel32, gaddr target, enum entry_kind kind);
+/* rcx holds an address: leaves 0 there if it is K, clobbers nothing else. */
+void emit_minus_pc(struct emitter *e, gaddr k);
+/* Behind a call: the place a return lands on. */
+void emit_site(struct emitter *e, const struct region *r, gaddr k, bool rcx_live, struct build *with_gap);
+void emit_special_exit(struct emitter *e, gaddr pc, int fn, int what);
+/* Flags and rax, which went to s3, and rcx, which went to s2. */
+void emit_undo_flags_test(struct emitter *e);
+void emit_insn(struct build *b, int i);
+
+/* ---- translate_ticks.c ---- */
+
+/* A tick is a taken direct transfer to an address not above its own, every call, every indirect jump (ret n is one). */
+bool ticks_at(const struct insn *in);
+/* In front of a direct call: counts one tick, and leaves the cache at pc when the budget is used up. */
+void emit_tick(struct build *b, const struct insn *in);
+/* Counts one tick, with rcx in `slot`; what rcx holds then is lost. emit_gap must follow. */
+void emit_tick_rcx(struct build *b, gaddr pc, int slot);
+/* A jump that is taken: the same, and the jump. */
+void emit_tick_and_jump(struct build *b, const struct insn *in);
+/* Where nothing runs past: the way from the last jrcxz to the cold part. */
+void emit_gap(struct build *b);
+/* The same where there is no such place, or none near enough. */
+void emit_gap_here(struct build *b);
+/* The cold parts, among the records. False: no room. */
+bool build_finish_colds(struct build *b);
+
+#endif

@@ -1,0 +1,126 @@
+#include "engine/build.h"
+#include "inproc/str.h"
+
+#define MAX_CONTINUES 10 /* conditional branches and calls that a block goes on behind */
+
+bool build_is_intercepted(const struct insn *in) {
+    switch (in->cls) {
+    case INSN_CPUID:
+    case INSN_RDTSC:
+    case INSN_RDTSCP:
+    case INSN_RDRAND:
+    case INSN_XGETBV:
+    case INSN_RDPID:
+    case INSN_LSL: return the_policy->intercept;
+    default: return false;
+    }
+}
+
+static bool ends_block(const struct insn *in) {
+    if (build_is_intercepted(in)) return true;
+    switch (in->cls) {
+    case INSN_JMP:
+    case INSN_JMP_IND:
+    case INSN_RET:
+    case INSN_SYSCALL:
+    case INSN_INT:
+    case INSN_FAR:
+    case INSN_XBEGIN:
+    case INSN_GSBASE:
+    case INSN_SEGREG:
+    case INSN_XSAVE:
+    case INSN_FPU_STORE:
+    case INSN_POPF: return true;
+    default: return false;
+    }
+}
+
+static bool goes_on_behind(const struct insn *in) {
+    return in->cls == INSN_JCC || in->cls == INSN_CALL || in->cls == INSN_CALL_IND || in->cls == INSN_LOOP;
+}
+
+static bool decode_at(struct build *b, struct insn *in, gaddr pc, gaddr at, gaddr code_end) {
+    uint8_t *copy = b->bytes + (at - pc);
+    size_t avail = MIN(code_end - at, (gaddr)INSN_MAX_LEN);
+    memcpy(copy, (const void *)at, avail);
+    return decode_insn(in, copy, avail, at);
+}
+
+bool build_has_break(gaddr pc) { return engine_host.has_break && engine_host.has_break(pc); }
+
+bool build_gather(struct build *b, gaddr pc, int limit) {
+    struct code_range code;
+    if (!engine_host.code_at(pc, &code)) return false;
+    int continues = 0, max_continues = code.checked ? 0 : MAX_CONTINUES;
+    b->checked = code.checked;
+    gaddr at = pc;
+    b->falls_out = true;
+    for (b->n = 0; b->n < limit; b->n++) {
+        struct insn *in = &b->insn[b->n];
+        if (b->n > 0) {
+            if (cache_find(at) || build_has_break(at)) break;
+            if (PAGE_DOWN(at) > PAGE_DOWN(pc) + PAGE_SIZE) break; /* at most two pages: see struct block */
+            if (at >= code.end && cache_kept_region(pc)) break;   /* a file's kept code stays within the file */
+            if (at >= code.end && (!engine_host.code_at(at, &code) || code.checked != b->checked)) break;
+        }
+        if (!decode_at(b, in, pc, at, code.end)) {
+            /* it may go on in the next mapping */
+            struct code_range more;
+            if (code.end - at >= INSN_MAX_LEN || !engine_host.code_at(code.end, &more) ||
+                !decode_at(b, in, pc, at, more.end)) {
+                in->cls = INSN_INVALID;
+                in->pc = at;
+                in->len = 1;
+            } else if (more.checked && !b->checked) { /* an instruction on two pages: either may change unseen */
+                if (b->n > 0) break;
+                b->checked = true;
+                max_continues = 0;
+            }
+        }
+        if (in->cls == INSN_INVALID && b->n > 0) break;
+        if (b->n > 0 && PAGE_DOWN(at + in->len - 1) > PAGE_DOWN(pc) + PAGE_SIZE) break;
+        if (b->n > 0 && (in->cls == INSN_CALL || in->cls == INSN_CALL_IND)) {
+            b->known_call = cache_find_call(at);
+            if (b->known_call) break;
+        }
+        at += in->len;
+        if (in->cls == INSN_INVALID || ends_block(in)) {
+            b->n++;
+            b->falls_out = false;
+            break;
+        }
+        if ((goes_on_behind(in) && ++continues > max_continues) || (b->checked && in->store_size)) {
+            b->n++;
+            break;
+        }
+    }
+    b->end = at;
+    return true;
+}
+
+/* Integer instructions between registers cannot fault, except division. Everything else may: memory, x87, vectors. */
+static bool may_fault(const struct insn *in) {
+    static const uint8_t safe[] = {0x01, 0x03, 0x09, 0x0b, 0x11, 0x13, 0x19, 0x1b, 0x21, 0x23, 0x29, 0x2b, 0x31, 0x33,
+                                   0x39, 0x3b, 0x63, 0x83, 0x81, 0x85, 0x84, 0x89, 0x8b, 0x8d, 0xc1, 0xd1, 0xc7, 0x90};
+    if (in->encoding != ENC_LEGACY || in->prefix_len || in->has_mem || in->push_size || in->pop_size) return true;
+    if (in->opcode_off != (in->has_rex ? 1 : 0)) return true; /* two-byte opcodes */
+    if (in->opcode >= 0xb8 && in->opcode <= 0xbf) return false;
+    for (size_t i = 0; i < sizeof safe; i++)
+        if (in->opcode == safe[i]) return false;
+    return true;
+}
+
+void build_find_liveness(struct build *b) {
+    struct liveness live = {0xffff, FLAGS_ARITH};
+    b->live[b->n] = live;
+    for (int i = b->n - 1; i >= 0; i--) {
+        const struct insn *in = &b->insn[i];
+        if (in->cls != INSN_PLAIN || may_fault(in)) { /* a handler sees everything; the other side may need it */
+            live = (struct liveness){0xffff, FLAGS_ARITH};
+        } else {
+            live.regs = (uint16_t)((live.regs & ~in->gpr_kill) | in->gpr_read);
+            live.flags = (uint8_t)((live.flags & ~in->flags_kill) | in->flags_read);
+        }
+        b->live[i] = live;
+    }
+}
