@@ -513,6 +513,19 @@ static void page_remove(struct block *b, gaddr page) {
     }
 }
 
+static struct block *find_on_page(struct block *b, gaddr page, gaddr pc) {
+    for (; b; b = b->next_on_page[link_of_page(b, page)])
+        if (b->pc < pc && pc < b->end && !b->checked && cache_insn_host(b, pc)) return b;
+    return NULL;
+}
+
+struct block *cache_find_around(gaddr pc) {
+    gaddr page = PAGE_DOWN(pc);
+    struct region *kept = cache_kept_region(pc);
+    struct block *b = kept ? find_on_page(first_on_page(kept, page), page, pc) : NULL;
+    return b ? b : find_on_page(first_on_page(NULL, page), page, pc);
+}
+
 void cache_commit(struct region *r, struct block *b, uint8_t *code_end) {
     r->code_next = code_end;
     b->is_kept = r->is_kept;

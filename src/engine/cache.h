@@ -76,6 +76,7 @@ struct block {
     bool flags_dead;             /* at entry, so that a tick may be counted with them */
     bool pushes_first;           /* the first instruction overwrites the stack slot below the return address */
     bool is_kept;                /* lives in the kept region of its pc */
+    bool checked;                /* compares its guest bytes at entry: to be entered at its top only */
     uint8_t break_len;           /* bytes at `host` that leave the cache for a breakpoint; 0: none */
     uint8_t *entry[ENTRY_KINDS]; /* NULL: not made yet; entry[ENTRY_PLAIN] == host */
     struct insn_map *map;
@@ -125,6 +126,8 @@ void cache_commit(struct region *r, struct block *b, uint8_t *code_end);
 
 /* Lookups, lock-free. Values are 0 when absent. */
 struct block *cache_find(gaddr pc);
+/* A block with an instruction at pc, not its first one, that may be entered there. Caller holds cache_lock. */
+struct block *cache_find_around(gaddr pc);
 struct site {
     uint8_t *host; /* right after a translated call that returns to this guest address; NULL: there is none */
     uint8_t *cont; /* behind the verification there: all guest registers in place */

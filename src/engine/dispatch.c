@@ -80,28 +80,48 @@ static struct block *find_or_translate(gaddr pc, enum entry_kind reason) {
     return b ? b : translate(pc, reason);
 }
 
+/* Where to enter the cache. */
+struct place {
+    uint8_t *host;     /* NULL: nowhere */
+    uint8_t break_len; /* see struct block */
+};
+
+static struct place top_of(const struct block *b) { return b ? (struct place){b->host, b->break_len} : (struct place){0}; }
+
+/* Inside a block rather than at one of its own: signals and ends of budgets find a thread in its hottest loops, and blocks that
+ * begin there would cut those loops in pieces. */
+static struct place find_or_translate_place(gaddr pc) {
+    kept_prepare(pc);
+    struct block *b = cache_find(pc) ? NULL : cache_find_around(pc);
+    return b ? (struct place){cache_insn_host(b, pc), 0} : top_of(find_or_translate(pc, ENTRY_PLAIN));
+}
+
+static void enter_at(struct tblock *t, struct place at) {
+    t->host_pc = (uint64_t)at.host + (t->skip_break ? at.break_len : 0);
+    t->skip_break = false;
+    if (unlikely(t->trap_flag | t->debug_step)) {
+        t->step_host_pc = (uint64_t)at.host + (t->debug_step ? at.break_len : 0);
+        t->host_pc = (uint64_t)rt_step;
+    }
+}
+
 /* Chooses where to enter the cache for t->pc. Delivers the fault if there is no code. */
 void engine_on_enter(struct tblock *t) {
     for (;;) {
         cache_safepoint(t);
         if (unlikely(t->stepped)) engine_host.step_trap(t);
         if (unlikely(t->debug)) engine_host.debug(t);
-        struct block *b = cache_find(t->pc);
+        struct place at = top_of(cache_find(t->pc));
         bool full = false;
-        if (!b) {
+        if (!at.host) {
             lock_take(&cache_lock);
-            b = find_or_translate(t->pc, ENTRY_PLAIN);
-            full = !b && cache_is_full();
+            at = find_or_translate_place(t->pc);
+            full = !at.host && cache_is_full();
             lock_drop(&cache_lock);
             cache_hurry();
         }
-        if (b) {
-            t->host_pc = (uint64_t)b->host + (t->skip_break ? b->break_len : 0);
-            t->skip_break = false;
-            if (unlikely(t->trap_flag | t->debug_step)) {
-                t->step_host_pc = (uint64_t)b->host + (t->debug_step ? b->break_len : 0);
-                t->host_pc = (uint64_t)rt_step;
-            }
+        if (at.host) {
+            enter_at(t, at);
             return;
         }
         if (full)

@@ -173,6 +173,7 @@ static struct block *build_block(struct build *b, gaddr pc, enum entry_kind reas
     blk->pushes_first = first_is_push(b);
     uint8_t *prefix = b->e.p;
     blk->pc = pc;
+    blk->checked = b->checked;
     blk->rcx_live = b->live[0].regs & REG_BIT(RCX);
     blk->flags_dead = the_policy->ticks && !b->exact_flags && flags_are_dead(pc, pc);
     if (reason != ENTRY_PLAIN) emit_entry(&b->e, r, blk, reason);
