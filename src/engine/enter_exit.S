@@ -3,27 +3,13 @@
  * Ways out arrive with guest registers in place, except rcx where a comment says so. They save everything into the thread
  * block, switch to the thread's runtime stack and call one C function; rt_resume then goes back in. The runtime is built
  * without vector instructions, so vector and x87 state stays in the registers all the time. */
-#include "engine/tblock.h"
+#include "engine/gprs.inc"
 
     .text
 
 .macro save_all
-    mov %rax, %gs:TB_GPR+0
-    mov %rcx, %gs:TB_GPR+8
-    mov %rdx, %gs:TB_GPR+16
-    mov %rbx, %gs:TB_GPR+24
+    save_gprs
     mov %rsp, %gs:TB_GPR+32
-    mov %rbp, %gs:TB_GPR+40
-    mov %rsi, %gs:TB_GPR+48
-    mov %rdi, %gs:TB_GPR+56
-    mov %r8, %gs:TB_GPR+64
-    mov %r9, %gs:TB_GPR+72
-    mov %r10, %gs:TB_GPR+80
-    mov %r11, %gs:TB_GPR+88
-    mov %r12, %gs:TB_GPR+96
-    mov %r13, %gs:TB_GPR+104
-    mov %r14, %gs:TB_GPR+112
-    mov %r15, %gs:TB_GPR+120
     mov %gs:TB_RT_SP, %rsp
     pushfq
     popq %gs:TB_RFLAGS
@@ -108,21 +94,7 @@ rt_resume:
     add $0x7f, %al
     sahf
 1:
-    mov %gs:TB_GPR+8, %rcx
-    mov %gs:TB_GPR+16, %rdx
-    mov %gs:TB_GPR+24, %rbx
-    mov %gs:TB_GPR+40, %rbp
-    mov %gs:TB_GPR+48, %rsi
-    mov %gs:TB_GPR+56, %rdi
-    mov %gs:TB_GPR+64, %r8
-    mov %gs:TB_GPR+72, %r9
-    mov %gs:TB_GPR+80, %r10
-    mov %gs:TB_GPR+88, %r11
-    mov %gs:TB_GPR+96, %r12
-    mov %gs:TB_GPR+104, %r13
-    mov %gs:TB_GPR+112, %r14
-    mov %gs:TB_GPR+120, %r15
-    mov %gs:TB_GPR+0, %rax
+    load_gprs
     mov %gs:TB_GPR+32, %rsp
     jmp *%gs:TB_HOST_PC
 3:

@@ -50,6 +50,13 @@ void gate_finish(struct tblock *t, gaddr next, uint64_t flags, long ret) {
     if (unlikely(t->thread->legacy.under_way)) legacy_done(t);
 }
 
+bool gate_filters_allow(struct tblock *t, uint64_t nr, const uint64_t a[6], gaddr next, uint64_t flags) {
+    long verdict = seccomp_apply(t, nr, a);
+    if (verdict == SECCOMP_ALLOWED) return true;
+    if (verdict != SECCOMP_DELIVERED) gate_finish(t, next, flags, verdict);
+    return false;
+}
+
 void gate_on_syscall(struct tblock *t) {
     uint64_t nr = t->gpr[RAX];
     uint64_t a[6];
@@ -61,14 +68,7 @@ void gate_on_syscall(struct tblock *t) {
         nr = t->gpr[RAX];
         gate_args(t, a);
     }
-    if (unlikely(t->thread->seccomp.mode)) {
-        long verdict = seccomp_apply(t, nr, a);
-        if (verdict == SECCOMP_DELIVERED) return;
-        if (verdict != SECCOMP_ALLOWED) {
-            gate_finish(t, next, flags, verdict);
-            return;
-        }
-    }
+    if (unlikely(t->thread->seccomp.mode) && !gate_filters_allow(t, nr, a, next, flags)) return;
     __atomic_store_n(&t->thread->in_call, true, __ATOMIC_RELAXED);
     __asm__ volatile("" ::: "memory"); /* who protects a page from now on sees that we are in a call (code_watch.c) */
     if (unlikely(code_watch_protected || track_closes)) model_before_kernel_write(nr, a);

@@ -99,7 +99,8 @@ void objects_keep(int fd, const struct file_id *id) {
         f = claim(id);
         if (!f || !send(fd, f)) {
             if (f) __atomic_store_n(&f->state, FILE_FAILED, __ATOMIC_RELEASE);
-            if (channel_controller_lives()) say("a mapped file could not be kept: this recording will not replay beyond here");
+            if (channel_controller_lives())
+                say("a mapped file could not be kept: this recording will not replay beyond here");
             return;
         }
     }
@@ -126,6 +127,22 @@ static uint64_t first_mapping(struct thread *t, const struct mapping *m, uint64_
 static void log_segment(struct thread *t, const struct mapping *m) {
     for (gaddr page = m->start; page < m->end; page += PAGE_SIZE)
         if (!is_zero((const uint64_t *)page, PAGE_SIZE)) event_memory(t, EV_MEMORY, page, PAGE_SIZE, false);
+}
+
+struct ev_map objects_map_of(const struct mapping *m) {
+    struct ev_map v = {.start = m->start,
+                       .end = m->end,
+                       .offset = m->offset,
+                       .prot = m->prot | (m->was_writable ? MAP_UNSURE : 0),
+                       .flags = m->flags,
+                       .dev = m->file.dev,
+                       .ino = m->file.ino,
+                       .size = m->file.size,
+                       .mtime_ns = m->file.mtime_ns,
+                       .ctime_ns = m->file.ctime_ns};
+    memcpy(v.name, m->name, sizeof v.name);
+    if (m->file.ino) v.object = objects_name(&m->file);
+    return v;
 }
 
 void objects_log_mapped(struct thread *t, uint64_t nr, const uint64_t a[6], long ret) {

@@ -10,6 +10,8 @@
 void objects_keep(int fd, const struct file_id *id);
 /* The name of a file that was kept; all zero: it could not be. */
 struct object_name objects_name(const struct file_id *id);
+/* What a MAP event and a checkpoint say of a mapping. */
+struct ev_map objects_map_of(const struct mapping *m);
 /* The MAPPED event of a call that has mapped something. */
 void objects_log_mapped(struct thread *t, uint64_t nr, const uint64_t a[6], long ret);
 

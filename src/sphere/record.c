@@ -63,14 +63,7 @@ static void on_syscall(struct tblock *tb) {
         nr = tb->gpr[RAX];
         gate_args(tb, a);
     }
-    if (unlikely(t->seccomp.mode)) {
-        long verdict = seccomp_apply(tb, nr, a);
-        if (verdict == SECCOMP_DELIVERED) return;
-        if (verdict != SECCOMP_ALLOWED) {
-            gate_finish(tb, next, flags, verdict);
-            return;
-        }
-    }
+    if (unlikely(t->seccomp.mode) && !gate_filters_allow(tb, nr, a, next, flags)) return;
     switch (nr) {
     case __NR_exit:
         if (order_is_last() && checkpoint_before_exit(tb, next)) return;
@@ -157,19 +150,7 @@ static void on_tick_budget(struct tblock *tb) {
 
 static void log_map(struct thread *t, const struct mapping *m) {
     struct event *e = event_new(t, EV_MAP, 0, sizeof(struct ev_map));
-    struct ev_map *v = (struct ev_map *)(e + 1);
-    *v = (struct ev_map){.start = m->start,
-                         .end = m->end,
-                         .offset = m->offset,
-                         .prot = m->prot | (m->was_writable ? MAP_UNSURE : 0),
-                         .flags = m->flags,
-                         .dev = m->file.dev,
-                         .ino = m->file.ino,
-                         .size = m->file.size,
-                         .mtime_ns = m->file.mtime_ns,
-                         .ctime_ns = m->file.ctime_ns};
-    memcpy(v->name, m->name, sizeof v->name);
-    if (m->file.ino) v->object = objects_name(&m->file);
+    *(struct ev_map *)(e + 1) = objects_map_of(m);
 }
 
 /* Where the loader has written: the stack, and the last pages of data segments, cleared behind the file's end. */

@@ -46,14 +46,7 @@ static void answer_call(struct tblock *tb) {
         gate_args(tb, a);
         e = replay_next(t);
     }
-    if (unlikely(t->seccomp.mode)) {
-        long verdict = seccomp_apply(tb, nr, a);
-        if (verdict == SECCOMP_DELIVERED) return;
-        if (verdict != SECCOMP_ALLOWED) {
-            gate_finish(tb, next, flags, verdict);
-            return;
-        }
-    }
+    if (unlikely(t->seccomp.mode) && !gate_filters_allow(tb, nr, a, next, flags)) return;
     switch (nr) {
     case __NR_exit:
     case __NR_exit_group: replay_exit(t); break;

@@ -114,22 +114,6 @@ static void write_thread(struct snapshot_thread *out, struct thread *t, struct t
 
 /* ---- the whole ---- */
 
-static void write_region(struct snapshot_region *out, const struct mapping *m) {
-    struct ev_map *v = &out->map;
-    *v = (struct ev_map){.start = m->start,
-                         .end = m->end,
-                         .offset = m->offset,
-                         .prot = m->prot | (m->was_writable ? MAP_UNSURE : 0),
-                         .flags = m->flags,
-                         .dev = m->file.dev,
-                         .ino = m->file.ino,
-                         .size = m->file.size,
-                         .mtime_ns = m->file.mtime_ns,
-                         .ctime_ns = m->file.ctime_ns};
-    memcpy(v->name, m->name, sizeof v->name);
-    if (m->file.ino) v->object = objects_name(&m->file);
-}
-
 void snapshot_write(struct thread *t, uint64_t event, uint64_t position, uint64_t ended_ticks, void *to) {
     struct snapshot *s = to;
     *s = (struct snapshot){.magic = SNAPSHOT_MAGIC,
@@ -159,7 +143,7 @@ void snapshot_write(struct thread *t, uint64_t event, uint64_t position, uint64_
     struct mapping m;
     for (size_t i = 0; aspace_nth(i, &m); i++) {
         if (m.runtime) continue;
-        write_region((struct snapshot_region *)at, &m);
+        ((struct snapshot_region *)at)->map = objects_map_of(&m);
         at += sizeof(struct snapshot_region);
     }
 }

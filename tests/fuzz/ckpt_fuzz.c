@@ -104,14 +104,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t n) {
 }
 
 #ifdef STANDALONE
-/* ---- smoke test: a store with some bytes changed ---- */
+#include "random.h"
 
-static uint64_t state;
-static uint64_t next(void) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    return state ^= state << 17;
-}
+/* ---- smoke test: a store with some bytes changed ---- */
 
 /* Eight checkpoints: levels 2, 1, 0, 0. */
 static size_t make_input(uint8_t *to, size_t room) {
@@ -151,8 +146,8 @@ static size_t make_input(uint8_t *to, size_t room) {
 int main(int argc, char **argv) {
     static uint8_t whole[262144], input[262144];
     double seconds = argc > 1 ? atof(argv[1]) : 5;
-    state = (argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL) * 2654435761u) | 1;
-    printf("seed %#lx\n", state);
+    random_state = (argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL) * 2654435761u) | 1;
+    printf("seed %#lx\n", random_state);
     fflush(stdout);
     FILE *seed = argc > 3 ? fopen(argv[3], "wb") : NULL;
     size_t n = make_input(whole, sizeof whole);

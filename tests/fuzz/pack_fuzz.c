@@ -83,14 +83,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t n) {
 }
 
 #ifdef STANDALONE
-/* ---- smoke test: a packed recording with some bytes changed ---- */
+#include "random.h"
 
-static uint64_t state;
-static uint64_t next(void) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    return state ^= state << 17;
-}
+/* ---- smoke test: a packed recording with some bytes changed ---- */
 
 static const char contents[] = "contents of a file, contents of a file, contents of a file";
 
@@ -138,8 +133,8 @@ static size_t make_pack(uint8_t *to, size_t room) {
 int main(int argc, char **argv) {
     static uint8_t whole[65536], input[65536];
     double seconds = argc > 1 ? atof(argv[1]) : 5;
-    state = (argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL) * 2654435761u) | 1;
-    printf("seed %#lx\n", state);
+    random_state = (argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL) * 2654435761u) | 1;
+    printf("seed %#lx\n", random_state);
     fflush(stdout);
     size_t n = make_pack(whole + 1, sizeof whole - 1);
     if (argc > 3) { /* a seed for the coverage-guided one */

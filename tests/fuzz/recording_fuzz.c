@@ -115,14 +115,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t n) {
 }
 
 #ifdef STANDALONE
-/* ---- smoke test: golden recordings with some bytes changed ---- */
+#include "random.h"
 
-static uint64_t state;
-static uint64_t next(void) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    return state ^= state << 17;
-}
+/* ---- smoke test: golden recordings with some bytes changed ---- */
 
 struct seed {
     uint8_t *bytes;
@@ -183,9 +178,9 @@ int main(int argc, char **argv) {
     const char *tests = getenv("TESTS");
     char folder[4096];
     double seconds = argc > 1 ? atof(argv[1]) : 5;
-    state = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL) * 2654435761u;
-    state |= 1;
-    printf("seed %#lx\n", state);
+    random_state = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL) * 2654435761u;
+    random_state |= 1;
+    printf("seed %#lx\n", random_state);
     fflush(stdout);
     snprintf(folder, sizeof folder, "%s/golden", tests ? tests : "tests");
     size_t count = load_seeds(folder, seeds, 256);

@@ -93,14 +93,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t n) {
 }
 
 #ifdef STANDALONE
-/* ---- smoke test: what gdb sends, with some bytes changed ---- */
+#include "random.h"
 
-static uint64_t state;
-static uint64_t next(void) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    return state ^= state << 17;
-}
+/* ---- smoke test: what gdb sends, with some bytes changed ---- */
 
 static const char *const usual[] = {
     "qSupported:multiprocess+;swbreak+;hwbreak+;exec-events+",
@@ -167,8 +162,8 @@ static const char *const usual[] = {
 int main(int argc, char **argv) {
     static uint8_t input[65536];
     double seconds = argc > 1 ? atof(argv[1]) : 5;
-    state = (argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL) * 2654435761u) | 1;
-    printf("seed %#lx\n", state);
+    random_state = (argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL) * 2654435761u) | 1;
+    printf("seed %#lx\n", random_state);
     fflush(stdout);
     time_t end = time(NULL) + (time_t)seconds;
     unsigned long rounds = 0;
