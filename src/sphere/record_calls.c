@@ -18,6 +18,7 @@
 #include "sphere/memory_hash.h"
 #include "sphere/objects.h"
 #include "sphere/outputs.h"
+#include "sphere/pi_futex.h"
 #include "sphere/shared.h"
 #include "sphere/shared_stop.h"
 #include "sphere/signals.h"
@@ -171,6 +172,11 @@ static long issue_holding(struct tblock *tb, uint64_t nr, uint64_t a[6], bool ma
     return ret;
 }
 
+static long wait_on_word(struct tblock *tb, uint64_t b[6]) {
+    return unlikely(shared_active) ? issue_holding(tb, __NR_futex, b, true)
+                                   : issue_either(tb, __NR_futex, b, order_is_shared());
+}
+
 /* Waiting for a robust mutex of another process. The kernel cannot mark it when its owner is killed and the page is elsewhere. */
 static long wait_for_owner(struct tblock *tb, uint64_t nr, const uint64_t a[6]) {
     for (;;) {
@@ -239,6 +245,7 @@ static long perform(struct tblock *tb, uint64_t nr, uint64_t a[6], bool is_outpu
         if (a[2] == MADV_FREE) a[2] = MADV_DONTNEED; /* what is dropped must not depend on memory pressure */
         return record_issue(tb, nr, a);
     }
+    if (unlikely(pi_futex_is(nr, a))) return pi_futex_call(tb, a, wait_on_word);
     int pid;
     if (unlikely(shared_stop_is_sent(nr, a, &pid)) && shared_tables()) return send_stop(tb, nr, a, pid);
     ret = outputs_refuse(tb->thread, nr, a);

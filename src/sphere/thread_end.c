@@ -37,13 +37,13 @@ long thread_get_robust_list(struct thread *t, const uint64_t a[6]) {
 }
 
 /* A word that the thread may own: marked, and one waiter woken. */
-static void owner_died(struct thread *t, gaddr word, bool pi) {
+static void owner_died(struct thread *t, gaddr word) {
     uint32_t value;
     if (word % 4 || !guest_read(&value, word, 4) || (value & FUTEX_TID_MASK) != (uint32_t)t->tid) return;
     uint32_t marked = (value & FUTEX_WAITERS) | FUTEX_OWNER_DIED;
     code_watch_before_kernel_write(word, 4);
     guest_write(word, &marked, 4);
-    if (!pi && (value & FUTEX_WAITERS)) SYS(futex, word, FUTEX_WAKE, 1, 0, 0, 0);
+    if (value & FUTEX_WAITERS) SYS(futex, word, FUTEX_WAKE, 1, 0, 0, 0);
 }
 
 static void robust_list(struct thread *t) {
@@ -52,11 +52,11 @@ static void robust_list(struct thread *t) {
     uint64_t at = head.next, next;
     for (int i = 0; i < ROBUST_MOST && (at & ~1ull) != t->robust_head; i++) {
         bool more = guest_read(&next, at & ~1ull, 8);
-        if ((at & ~1ull) != (head.pending & ~1ull)) owner_died(t, (at & ~1ull) + (uint64_t)head.offset, at & 1);
+        if ((at & ~1ull) != (head.pending & ~1ull)) owner_died(t, (at & ~1ull) + (uint64_t)head.offset);
         if (!more) break;
         at = next;
     }
-    if (head.pending & ~1ull) owner_died(t, (head.pending & ~1ull) + (uint64_t)head.offset, head.pending & 1);
+    if (head.pending & ~1ull) owner_died(t, (head.pending & ~1ull) + (uint64_t)head.offset);
 }
 
 void thread_leave_mutexes(struct thread *t) {
