@@ -636,7 +636,7 @@ static size_t invalidate_list(struct block *b, gaddr page, gaddr lo, gaddr hi) {
 static void drop_kept_in(gaddr lo, gaddr hi) {
     for (struct region *r = regions; r; r = r->next) {
         if (!r->is_kept || r->retired || r->kept.file.text_start >= hi || r->kept.file.text_end <= lo) continue;
-        r->tainted = true;
+        r->tainted = r->changed = true;
         if (r->kept.file.text_start < lo || r->kept.file.text_end > hi) continue;
         cache_set_kept_region(r->kept.file.base, r->kept.file.span, NULL);
         region_retire(r);
@@ -682,15 +682,9 @@ size_t cache_invalidate_range(gaddr lo, gaddr hi) {
 void cache_invalidate_at(gaddr pc) {
     gaddr page = PAGE_DOWN(pc);
     struct region *kept = cache_kept_region(pc);
-    bool tainted = kept && kept->tainted;
     if (kept) invalidate_list(first_on_page(kept, page), page, pc, pc + 1);
     invalidate_list(first_on_page(NULL, page), page, pc, pc + 1);
-    if (kept) kept->tainted = tainted; /* it is the file's code still; who sets breakpoints saves nothing */
-}
-
-void cache_taint(gaddr pc) {
-    struct region *kept = cache_kept_region(pc);
-    if (kept) kept->tainted = true;
+    if (kept) kept->tainted = true; /* also if there was none: the next one is not what others want */
 }
 
 void cache_safepoint(struct tblock *t) {

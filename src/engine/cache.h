@@ -103,6 +103,7 @@ struct region {
     uint64_t filled[TABLE_PAGES / 64]; /* a bit for each page of the tables that has got them */
     bool is_kept;
     bool tainted; /* not to be saved: something in it was invalidated */
+    bool changed; /* some of the file's code may be another by now; none of the blocks is older than that (flags_are_dead) */
     bool retired; /* evicted, waiting for its epoch */
     uint64_t retired_epoch;
     struct region *next;
@@ -158,10 +159,8 @@ void cache_link(struct exit *x, struct block *to, uint8_t *entry);
 void cache_invalidate(struct block *b);
 /* Every block that has a byte in [lo, hi). Returns how many there were. */
 size_t cache_invalidate_range(gaddr lo, gaddr hi);
-/* Every block that holds the instruction at pc, whose bytes have not changed. */
+/* Every block that holds the instruction at pc, whose bytes have not changed; kept translations around it will not be saved. */
 void cache_invalidate_at(gaddr pc);
-/* The kept translations of the code at pc are not to be saved. */
-void cache_taint(gaddr pc);
 
 void cache_table_set(uint64_t table, gaddr pc, const void *host);
 

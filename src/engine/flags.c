@@ -37,7 +37,7 @@ static bool find_scope(struct scope *s, gaddr from) {
     *s = (struct scope){{PAGE_DOWN(from), 0}, {PAGE_DOWN(from) + PAGE_SIZE, 0}};
     const struct region *kept = cache_kept_region(from);
     const struct kept_file *f = kept ? &kept->kept.file : NULL;
-    if (!f || kept->tainted || from < f->text_start || from >= f->text_end) return true;
+    if (!f || kept->changed || from < f->text_start || from >= f->text_end) return true;
     s->start[1] = f->text_start;
     s->end[1] = f->text_end;
     return true;

@@ -15,9 +15,7 @@
 #include "sphere/mode.h"
 #include "sphere/operand.h"
 
-/* So many changes of hands in a row ... 0: never. Recordings of apache2 with threads diverged at replay with 6, one in eight; the
- * cause is not known yet. */
-#define HOT 0
+#define HOT 6                  /* so many changes of hands in a row ... */
 #define HOT_WITHIN_NS 10000000 /* ... each within this time of the one before */
 #define COLD (-200)            /* changes of hands until a page is looked at again that was needed as a whole */
 #define SPINS 256              /* accesses in a row after which others may run */
@@ -107,7 +105,6 @@ void values_note(gaddr pc) {
         n_sites++;
     }
     if (*s) cache_invalidate_at(pc);
-    cache_taint(pc);
     lock_drop(&cache_lock);
 }
 
@@ -199,7 +196,7 @@ bool values_will_do(const struct shared_page *p) {
 bool values_is_hot(struct shared_page *p, uint64_t now_ns) {
     bool soon = now_ns - p->since_ns < HOT_WITHIN_NS;
     p->heat = (int16_t)(p->heat < 0 || soon ? p->heat + 1 : p->heat / 2);
-    return HOT && p->heat >= HOT;
+    return p->heat >= HOT;
 }
 
 bool values_take_back(struct shared_page *p, uint64_t me) {
