@@ -52,6 +52,7 @@ static const char replay_usage[] =
 struct order {
     const char *name;
     bool autopilot, verify, count, cache;
+    int pages; /* descriptor for a page log (replay/gather.h); 0: none */
     struct options debug;
     struct debug_order debugger;
     uint64_t pid; /* 0: the first process */
@@ -102,6 +103,14 @@ static bool parse_debugger(struct order *o, const char *text) {
     return true;
 }
 
+/* Not for users: autopilot without outputs. */
+static bool parse_pages(struct order *o, const char *text) {
+    uint64_t fd;
+    if (!parse_u64(text, &fd) || !fd || fd > INT_MAX) return false;
+    o->pages = (int)fd;
+    return o->autopilot = true;
+}
+
 static bool parse_debug(struct order *o, const char *text) { return is_key_value(text) && add_option(&o->debug, text); }
 
 static const struct {
@@ -113,6 +122,7 @@ static const struct {
     {"-p", "a process", parse_pid},
     {"-x", "a file", parse_commands},
     {"-d", "a debugger", parse_debugger},
+    {"--gather", "a descriptor", parse_pages},
     {"--debug", "KEY=VALUE", parse_debug},
 };
 
@@ -206,6 +216,7 @@ static int become_runtime(void *arg) {
         return EXIT_OURS;
     }
     add_optionf(&s->options, "mode=replay,chanfd=%d,stream=0%s", channel, s->order->count ? ",count=1" : "");
+    if (s->order->pages) add_optionf(&s->options, "pagesfd=%d", inherit_high(s->order->pages));
     return start_runtime(s->path, &s->options, s->argc, s->argv);
 }
 
@@ -221,7 +232,7 @@ static void show_progress(struct session *s) {
     if (now - s->began < PROGRESS_AFTER || now - s->shown < PROGRESS_EVERY || !s->total || !isatty(2)) return;
     s->shown = now;
     s->is_shown = true;
-    fprintf(stderr, "\r\033[Kreprise: replaying, %.0f %%", 100.0 * (double)feed_taken(&s->feed) / (double)s->total);
+    fprintf(stderr, "\r\033[Kreprise: replaying%s, %.0f %%", s->order->pages ? " all processes, for the memory that they share" : "", 100.0 * (double)feed_taken(&s->feed) / (double)s->total);
 }
 
 /* ---- while it goes on ---- */
@@ -348,7 +359,7 @@ static bool status_of_recording(const struct recording *r, int *status, char *re
 static int conclude(struct session *s) {
     hide_progress(s);
     if (interrupted) exit_like(interrupted);
-    if (s->failed) return EXIT_OURS;
+    if (s->failed || s->order->pages) return s->failed ? EXIT_OURS : 0;
     char reason[32] = "";
     if (!s->has_status && !status_of_recording(s->recording, &s->status, reason, sizeof reason)) {
         complain("the recording stops here%s%s%s: the program went on%s", *reason ? " (" : "", reason,

@@ -174,6 +174,8 @@ struct worker_slot {
 };
 _Static_assert(sizeof(struct worker_slot) == 4096 + WORKER_DATA, "whole pages");
 
+enum { PAGES_UNKNOWN, PAGES_WANTED, PAGES_READY, PAGES_NONE }; /* worker_control.pages */
+
 struct worker_control {
     uint64_t magic;
     uint32_t interrupt;           /* whoever runs is to stop soon */
@@ -181,7 +183,9 @@ struct worker_control {
     uint64_t target;              /* stream that is debugged */
     uint64_t chain[WORKER_CHAIN]; /* streams that lead to it by fork, and itself; the first one began with START */
     uint32_t n_chain;
-    uint8_t reserved[4096 - 28 - 8 * WORKER_CHAIN];
+    uint32_t pages;    /* futex: whether the page log (log/page_log.h) is there; a worker wants it, the timeline gets it... */
+    uint32_t pages_fd; /* ... in this descriptor of its own */
+    uint8_t reserved[4096 - 36 - 8 * WORKER_CHAIN];
 };
 _Static_assert(sizeof(struct worker_control) == 4096, "one page");
 

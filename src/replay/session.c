@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "cli/channel_host.h"
+#include "cli/cli.h"
+#include "replay/gather.h"
 
 #define LOOK_LEAST 50 /* us between looks at the rings */
 #define LOOK_MOST 2000
@@ -40,6 +42,17 @@ static bool is_gone(struct worker *w) {
     return true;
 }
 
+/* A worker has come to memory that its process shared with others. */
+static void get_pages(struct session *s) {
+    char why[256] = "";
+    uint32_t *state = &s->control->pages;
+    if (s->pages_fd < 0) s->pages_fd = gather(s->recording, &s->control->interrupt, why, sizeof why);
+    if (s->pages_fd < 0) complain("%s", why);
+    s->control->pages_fd = (uint32_t)s->pages_fd;
+    __atomic_store_n(state, s->pages_fd < 0 ? PAGES_NONE : PAGES_READY, __ATOMIC_RELEASE);
+    futex_wake_all(state);
+}
+
 /* Feeds rings until the worker has answered. */
 static bool await_answer(struct session *s, struct worker *w, uint32_t number) {
     struct worker_slot *slot = session_slot(s, w);
@@ -52,6 +65,7 @@ static bool await_answer(struct session *s, struct worker *w, uint32_t number) {
         uint32_t seen = CHANNEL_GET(s->channel->doorbell);
         __atomic_add_fetch(&s->channel->heartbeat, 1, __ATOMIC_RELEASE);
         bool busy = feed_look(&s->feed);
+        if (__atomic_load_n(&s->control->pages, __ATOMIC_ACQUIRE) == PAGES_WANTED) get_pages(s);
         if (__atomic_load_n(&slot->answered, __ATOMIC_ACQUIRE) == number) return true;
         if (pause == LOOK_MOST && is_gone(w)) return false;
         if (s->n_dying && pause > LOOK_LEAST) reap(s);
@@ -204,7 +218,7 @@ static struct worker *start_worker(struct session *s, int image, char *why, size
 
 struct worker *session_open(struct session *s, const struct recording *r, const struct options *options,
                             uint64_t target, bool quiet, char *why, size_t cap) {
-    *s = (struct session){.recording = r, .channel_fd = -1, .work_fd = -1};
+    *s = (struct session){.recording = r, .channel_fd = -1, .work_fd = -1, .pages_fd = -1};
     limits_raise();
     if (!make_memory(s, why, cap)) return NULL;
     if (!find_chain(s, target)) {
@@ -257,5 +271,6 @@ void session_close(struct session *s) {
     feed_close(&s->feed);
     if (s->control) munmap(s->control, WORKER_BYTES);
     if (s->work_fd >= 0) close(s->work_fd);
+    if (s->pages_fd >= 0) close(s->pages_fd);
     if (s->channel_fd >= 0) close(s->channel_fd);
 }

@@ -25,6 +25,7 @@ struct session {
     const struct recording *recording;
     struct channel *channel;
     int channel_fd, work_fd;
+    int pages_fd; /* page log; -1: nobody has wanted it yet */
     struct worker_control *control;
     struct feed feed;
     const struct options *options; /* of the runtime */

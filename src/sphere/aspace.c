@@ -12,6 +12,7 @@
 #include "inproc/sys.h"
 #include "sphere/code_files.h"
 #include "sphere/code_watch.h"
+#include "sphere/debug.h"
 #include "sphere/mode.h"
 #include "sphere/shared.h"
 #include "sphere/thread.h"
@@ -343,6 +344,7 @@ long aspace_restore(const struct mapping *m, int fd, uint64_t base) {
     if (!aspace_is_runtime(m->start, m->end - m->start)) {
         code_watch_forget(m->start, m->end);
         int kept = MAP_TYPE | MAP_NORESERVE | MAP_GROWSDOWN, flags = ((int)m->flags & kept) | MAP_FIXED;
+        if (debug_is_on && fd < 0) flags = (flags & ~MAP_TYPE) | MAP_PRIVATE; /* copies of this process share nothing */
         got = SYS(mmap, m->start, m->end - m->start, aspace_host_prot((int)m->prot),
                   flags | (fd < 0 ? MAP_ANONYMOUS : 0), fd, fd < 0 ? 0 : base + m->offset);
     }

@@ -14,12 +14,14 @@
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
 #include "sphere/channel.h"
+#include "sphere/contents.h"
 #include "sphere/debug_condition.h"
 #include "sphere/debug_state.h"
 #include "sphere/debug_watch.h"
 #include "sphere/gate.h"
 #include "sphere/replay.h"
 #include "sphere/schedule.h"
+#include "sphere/shared.h"
 #include "sphere/sigframe.h"
 #include "sphere/signals.h"
 
@@ -67,7 +69,7 @@ static uint64_t work;
 static bool decode_next(struct insn *in, gaddr pc) {
     uint8_t bytes[INSN_MAX_LEN];
     size_t n = sizeof bytes;
-    while (n && !guest_read(bytes, pc, n)) n--;
+    n = state_read(pc, bytes, n);
     return n && decode_insn(in, bytes, n, pc);
 }
 
@@ -159,6 +161,19 @@ static void await_question(void) {
         SYS(futex, &slot->asked, FUTEX_WAIT, seen, 0, 0, 0);
 }
 
+int debug_page_log(void) {
+    uint32_t unknown = PAGES_UNKNOWN, state;
+    char path[64];
+    __atomic_compare_exchange_n(&control->pages, &unknown, PAGES_WANTED, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&the_channel->doorbell, 1, __ATOMIC_RELEASE);
+    SYS(futex, &the_channel->doorbell, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
+    while ((state = __atomic_load_n(&control->pages, __ATOMIC_ACQUIRE)) == PAGES_WANTED)
+        SYS(futex, &control->pages, FUTEX_WAIT, PAGES_WANTED, 0, 0, 0);
+    if (state != PAGES_READY) return -1;
+    fmt_into(path, sizeof path, "/proc/%u/fd/%u", the_channel->controller, control->pages_fd);
+    return (int)SYS(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+}
+
 /* A copy of this process, which stands still where we do. Its parent is ours, so that our end is none of its business. */
 static long fork_worker(uint64_t number) {
     if (number >= WORKER_SLOTS) return -EINVAL;
@@ -170,6 +185,7 @@ static long fork_worker(uint64_t number) {
     slot->stop = parent->stop;
     slot->pid = (uint32_t)SYS(getpid);
     stream_pause();
+    contents_after_fork();
     return 0;
 }
 
@@ -227,7 +243,10 @@ static uint64_t handle(struct thread *t) {
     case ASK_THREADS: return state_threads(t, (void *)slot->data, WORKER_DATA);
     case ASK_REGIONS: return state_regions(arg[0], (void *)slot->data, WORKER_DATA);
     case ASK_HASH: return state_hash();
-    case ASK_DIVERT: debug_is_diverted = true; return 1;
+    case ASK_DIVERT:
+        debug_is_diverted = true;
+        shared_abandon();
+        return 1;
     case ASK_BREAKS:
         watch_set((void *)slot->data, MIN(arg[0], WORKER_DATA / sizeof(struct worker_break)), arg[1]);
         return 1;
@@ -262,7 +281,7 @@ static void serve(struct thread *t) {
  * ways into a function leave them. */
 static void hide_host_word(struct thread *t) {
     uint64_t word, none = 0, at = t->tb->gpr[RSP] - 8;
-    if (!aspace_is_runtime(at, 8) && guest_read(&word, at, 8) && word && cache_contains(word))
+    if (!aspace_is_runtime(at, 8) && !shared_is_closed(at) && guest_read(&word, at, 8) && word && cache_contains(word))
         guest_write(at, &none, 8);
 }
 

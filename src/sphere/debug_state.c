@@ -8,9 +8,11 @@
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
 #include "sphere/code_watch.h"
+#include "sphere/contents.h"
 #include "sphere/gate.h"
 #include "sphere/memory_hash.h"
 #include "sphere/schedule.h"
+#include "sphere/shared.h"
 #include "sphere/sigframe.h"
 #include "sphere/signals.h"
 
@@ -95,7 +97,7 @@ uint64_t state_read(gaddr from, void *to, size_t n) {
         gaddr at = from + done;
         bool opened = !(m.prot & (PROT_READ | PROT_EXEC));
         if (opened) SYS(mprotect, PAGE_DOWN(at), PAGE_SIZE, PROT_READ);
-        bool good = guest_read((uint8_t *)to + done, at, k);
+        bool good = shared_peek((uint8_t *)to + done, at, k);
         if (opened) SYS(mprotect, PAGE_DOWN(at), PAGE_SIZE, aspace_host_prot((int)m.prot));
         if (!good) break;
         done += k;
@@ -160,6 +162,6 @@ uint64_t state_regions(size_t first, struct worker_region *out, size_t cap) {
 }
 
 uint64_t state_hash(void) {
-    struct ev_hash h = memory_hash();
-    return h.hash ^ h.bytes * 0x9e3779b97f4a7c15ull;
+    struct ev_hash h = memory_hash_alone();
+    return (h.hash + contents_hash()) ^ h.bytes * 0x9e3779b97f4a7c15ull;
 }

@@ -10,7 +10,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
-#include "sphere/gate.h"
+#include "sphere/shared.h"
 
 #define NONE UINT32_MAX
 #define OPEN_MAX 64
@@ -122,7 +122,7 @@ static struct page *find_page(gaddr addr) {
 static void protect(const struct page *p, bool closed) {
     if (p->is_filtered) closed = false;
     const struct mapping *m = aspace_peek(p->at);
-    if (!m || m->runtime) return;
+    if (!m || m->runtime || shared_is_closed(p->at)) return;
     int prot = aspace_host_prot((int)m->prot);
     SYS(mprotect, p->at, PAGE_SIZE, !closed ? prot : p->reads ? PROT_NONE : prot & ~PROT_WRITE);
     if (!closed) track_opened(p->at, p->at + PAGE_SIZE);
@@ -154,7 +154,7 @@ static bool compare_watched(struct page *p, bool *changed, gaddr *addr) {
         gaddr from;
         size_t n = part_on(p, w, &from);
         uint8_t *was = p->was + (from - p->at);
-        if (!guest_read(now, from, n)) return false;
+        if (!shared_peek(now, from, n)) return false;
         if (memcmp(now, was, n) == 0) continue;
         *changed = true;
         *addr = w->addr;
@@ -173,7 +173,7 @@ static bool close_page(struct page *p, gaddr *addr) {
     }
     changed = false;
     if (!p->is_open) protect(p, false);
-    bool is_there = guest_read(now, p->at, PAGE_SIZE);
+    bool is_there = shared_peek(now, p->at, PAGE_SIZE);
     if (is_there && p->is_there && memcmp(now, p->was, PAGE_SIZE) != 0) {
         for (uint32_t l = p->first; l != NONE && !changed; l = links[l].next) {
             const struct worker_break *w = &watches.items[links[l].watch];
@@ -275,6 +275,11 @@ bool watch_store_anywhere(void) {
     return opened;
 }
 
+void watch_came(gaddr addr) {
+    struct page *p = find_page(addr);
+    if (p) open_page(p);
+}
+
 void watch_remap(void) { stale = n_pages != 0; }
 
 bool watch_is_any(void) { return n_pages != 0; }
@@ -287,7 +292,7 @@ static bool is_allowed(gaddr addr, bool write) {
 
 bool watch_open(gaddr addr, size_t n, bool write, bool *is_hit, gaddr *hit) {
     struct page *p = find_page(addr);
-    if (!p || p->is_open || !is_allowed(addr, write)) return false;
+    if (!p || p->is_open || !is_allowed(addr, write) || shared_is_closed(addr)) return false;
     open_page(p);
     *is_hit = false;
     for (uint32_t l = p->first; l != NONE; l = links[l].next) {

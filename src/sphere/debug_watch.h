@@ -40,6 +40,8 @@ bool watch_store(gaddr addr, uint64_t n, bool *is_hit, gaddr *hit);
 /* The same for a store of which nothing is known. */
 bool watch_store_anywhere(void);
 
+/* A shared page has come from another process: it is open, and is to be compared. */
+void watch_came(gaddr addr);
 /* Mappings have changed: everything is to be closed, and compared, anew. */
 void watch_remap(void);
 

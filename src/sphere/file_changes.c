@@ -9,9 +9,13 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/code_files.h"
+#include "sphere/contents.h"
+#include "sphere/debug.h"
+#include "sphere/debug_watch.h"
 #include "sphere/event_log.h"
 #include "sphere/gate.h"
 #include "sphere/objects.h"
+#include "sphere/page_log.h"
 #include "sphere/shared.h"
 #include "sphere/sys/special.h"
 
@@ -25,7 +29,7 @@ struct known {
     struct object_name name; /* what it contained at first */
     uint64_t object;         /* shared.h */
     uint64_t size;
-    int copy;         /* descriptor of this process's copy; 0: none */
+    struct file_source copy; /* this process's own; fd 0: none */
     bool in_channel;  /* its contents are there */
 };
 
@@ -271,23 +275,23 @@ void file_changes_log(struct thread *t, uint64_t nr, const uint64_t a[6], long r
 #define PAGE_THERE (3ull << 62)
 #define PAGE_OF_FILE (1ull << 61)
 
-/* Maps the contents at `base` of fd; pages of a private mapping that the program has written stay as they are. */
-static void move_private(const struct mapping *m, int fd, uint64_t base) {
+void file_changes_move_private(gaddr start, gaddr end, int prot, int fd, uint64_t offset) {
     long pagemap = SYS(openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-    size_t pages = (m->end - m->start) / PAGE_SIZE, n = 0;
-    uint8_t *saved = arena_pages(m->end - m->start);
+    size_t pages = (end - start) / PAGE_SIZE, n = 0;
+    uint8_t *saved = arena_pages(end - start);
     uint32_t *which = arena_pages(pages * sizeof *which);
+    SYS(mprotect, start, end - start, PROT_READ);
     for (size_t i = 0; i < pages && pagemap >= 0; i++) {
         uint64_t word = 0;
-        SYS(pread64, pagemap, &word, 8, (m->start / PAGE_SIZE + i) * 8);
+        SYS(pread64, pagemap, &word, 8, (start / PAGE_SIZE + i) * 8);
         if (!(word & PAGE_THERE) || (word & PAGE_OF_FILE)) continue;
-        if (guest_read(saved + n * PAGE_SIZE, m->start + i * PAGE_SIZE, PAGE_SIZE)) which[n++] = (uint32_t)i;
+        if (guest_copy(saved + n * PAGE_SIZE, (const void *)(start + i * PAGE_SIZE), PAGE_SIZE) == 0) which[n++] = (uint32_t)i;
     }
     if (pagemap >= 0) SYS(close, pagemap);
-    SYS(mmap, m->start, m->end - m->start, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, base + m->offset);
-    for (size_t i = 0; i < n; i++) memcpy((void *)(m->start + which[i] * PAGE_SIZE), saved + i * PAGE_SIZE, PAGE_SIZE);
-    SYS(mprotect, m->start, m->end - m->start, aspace_host_prot((int)m->prot));
-    arena_free_pages(saved, m->end - m->start);
+    SYS(mmap, start, end - start, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, offset);
+    for (size_t i = 0; i < n; i++) memcpy((void *)(start + which[i] * PAGE_SIZE), saved + i * PAGE_SIZE, PAGE_SIZE);
+    SYS(mprotect, start, end - start, prot);
+    arena_free_pages(saved, end - start);
     arena_free_pages(which, pages * sizeof *which);
 }
 
@@ -296,7 +300,7 @@ static void move_mappings(const struct known *k, int fd, uint64_t base) {
     for (size_t i = 0; aspace_nth(i, &m); i++) {
         if (m.runtime || m.tracked || m.file.ino != k->ino || m.file.dev != k->dev) continue;
         if ((m.flags & MAP_TYPE) == MAP_PRIVATE)
-            move_private(&m, fd, base);
+            file_changes_move_private(m.start, m.end, aspace_host_prot((int)m.prot), fd, base + m.offset);
         else
             SYS(mmap, m.start, m.end - m.start, aspace_host_prot((int)m.prot), MAP_SHARED | MAP_FIXED, fd, base + m.offset);
     }
@@ -306,12 +310,16 @@ static struct file_id id_of(uint64_t dev, uint64_t ino, uint32_t birth) {
     return (struct file_id){.dev = dev, .ino = ino, .birth = birth};
 }
 
+static void drop_copy(struct known *k) {
+    if (k->copy.fd && !debug_is_on) SYS(close, k->copy.fd);
+    k->copy.fd = 0;
+}
+
 static struct known *note(const struct ev_mapped *v) {
     struct file_id id = id_of(v->dev, v->ino, MAPPED_BIRTH(v->flags));
     struct known *k = add(&mapped, v->dev, v->ino);
     if (k->object != shared_file(&id)) { /* another one that has the same inode */
-        if (k->copy) SYS(close, k->copy);
-        k->copy = 0;
+        drop_copy(k);
         k->in_channel = false;
         k->object = shared_file(&id);
     }
@@ -322,23 +330,28 @@ static struct known *note(const struct ev_mapped *v) {
 
 void file_changes_note(const struct ev_mapped *v) { note(v); }
 
-/* The contents are in the channel from now on, for this process. */
-static uint64_t enter_channel(struct known *k, const struct ev_mapped *first) {
-    uint64_t base = objects_tracked(k->object, first);
-    if (!k->in_channel) {
-        move_mappings(k, fd_own() + 1, base);
-        if (k->copy) SYS(close, k->copy);
-        k->copy = 0;
-    }
-    k->in_channel = true;
-    return base;
+/* In the channel, which all processes of the replay see; a worker has everything for itself. */
+static struct file_source tracked_source(uint64_t object, const struct ev_mapped *first) {
+    if (unlikely(debug_is_on)) return contents_of(object, first);
+    return (struct file_source){fd_own() + 1, objects_tracked(object, first)};
 }
 
-static int copy_of(struct known *k) {
-    if (!k->copy) {
+/* The contents are in the channel from now on, for this process. */
+static struct file_source enter_channel(struct known *k, const struct ev_mapped *first) {
+    struct file_source s = tracked_source(k->object, first);
+    if (!k->in_channel) {
+        move_mappings(k, s.fd, s.base);
+        drop_copy(k);
+    }
+    k->in_channel = true;
+    return s;
+}
+
+static struct file_source copy_of(struct known *k) {
+    if (!k->copy.fd) {
         struct ev_mapped v = {.object = k->name, .size = k->size};
-        k->copy = objects_copy(&v);
-        move_mappings(k, k->copy, 0);
+        k->copy = debug_is_on ? contents_of(k->object, &v) : (struct file_source){objects_copy(&v), 0};
+        move_mappings(k, k->copy.fd, k->copy.base);
     }
     return k->copy;
 }
@@ -346,32 +359,39 @@ static int copy_of(struct known *k) {
 struct file_source file_changes_source(const struct ev_mapped *v) {
     struct known *k = note(v);
     if ((v->flags & MAPPED_TRACKED) || k->in_channel)
-        return (struct file_source){fd_own() + 1, enter_channel(k, v->flags & MAPPED_FIRST ? v : NULL)};
-    if (k->copy) return (struct file_source){k->copy, 0};
+        return enter_channel(k, (v->flags & MAPPED_FIRST) || debug_is_on ? v : NULL);
+    if (k->copy.fd) return k->copy;
     bool is_kept = v->object.lo || v->object.hi;
     return (struct file_source){is_kept ? objects_open_kept(&v->object) : -1, 0};
 }
 
-/* In memory that all processes of the replay see. */
-static void change_tracked(const struct ev_change *c) {
-    struct file_id id = id_of(c->dev, c->ino, c->birth);
-    uint64_t base = objects_tracked(shared_file(&id), NULL);
-    int fd = fd_own() + 1;
+/* Where a file has no end of its own: behind others, in the channel or in a worker's memory. */
+static void change_in_place(struct file_source s, const struct ev_change *c) {
     enum { KEEP_SIZE = 1, PUNCH_HOLE = 2 };
     if (!c->len && c->size < SHARED_ROOM)
-        SYS(fallocate, fd, KEEP_SIZE | PUNCH_HOLE, base + c->size, SHARED_ROOM - c->size);
+        SYS(fallocate, s.fd, KEEP_SIZE | PUNCH_HOLE, s.base + c->size, SHARED_ROOM - c->size);
     if (c->len && c->offset < SHARED_ROOM && c->len <= SHARED_ROOM - c->offset)
-        SYS(pwrite64, fd, c + 1, c->len, base + c->offset);
+        SYS(pwrite64, s.fd, c + 1, c->len, s.base + c->offset);
+}
+
+static void change_copy(int fd, const struct ev_change *c) {
+    SYS(ftruncate, fd, c->size);
+    if (c->len) SYS(pwrite64, fd, c + 1, c->len, c->offset);
 }
 
 void file_changes_apply(const struct ev_change *c) {
     code_files_changed(c->dev, c->ino);
     struct known *k = find(&mapped, c->dev, c->ino);
     if (c->birth) {
-        change_tracked(c);
+        struct file_id id = id_of(c->dev, c->ino, c->birth);
+        if (!c->len) page_log_forget();
+        change_in_place(tracked_source(shared_file(&id), NULL), c);
     } else if (k && !k->in_channel) {
-        int fd = copy_of(k);
-        SYS(ftruncate, fd, c->size);
-        if (c->len) SYS(pwrite64, fd, c + 1, c->len, c->offset);
+        struct file_source s = copy_of(k);
+        if (debug_is_on)
+            change_in_place(s, c);
+        else
+            change_copy(s.fd, c);
     }
+    if (unlikely(debug_is_on)) watch_remap();
 }

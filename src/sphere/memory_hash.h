@@ -7,5 +7,7 @@
 /* Over all pages of private memory that the program has written and that are not all zero. It does not matter where the
  * kernel keeps them and whether pages without contents exist. */
 struct ev_hash memory_hash(void);
+/* In a worker, whose shared memory is private, too, but for files. */
+struct ev_hash memory_hash_alone(void);
 
 #endif

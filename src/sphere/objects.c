@@ -207,7 +207,7 @@ static void fill(int to, const struct ev_mapped *m) {
     SYS(close, from);
 }
 
-static void fill_at(int to, uint64_t base, const struct ev_mapped *m) {
+void objects_fill(int to, uint64_t base, const struct ev_mapped *m) {
     static uint64_t piece[65536 / 8];
     if (!m->object.lo && !m->object.hi) return;
     int from = objects_open(&m->object);
@@ -226,7 +226,7 @@ uint64_t objects_tracked(uint64_t object, const struct ev_mapped *first) {
     if (slot == SHARED_OBJECTS) die("more than %d shared files are mapped", (int)SHARED_OBJECTS);
     struct shared_object *o = &shared_tables()->objects[slot];
     if (first) {
-        fill_at(fd_own() + 1, SHARED_CONTENTS(slot), first);
+        objects_fill(fd_own() + 1, SHARED_CONTENTS(slot), first);
         __atomic_store_n(&o->ready, 1, __ATOMIC_RELEASE);
         SYS(futex, &o->ready, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
     }

@@ -25,4 +25,7 @@ int objects_copy(const struct ev_mapped *m);
  * fills it in; NULL: waits until it is. */
 uint64_t objects_tracked(uint64_t object, const struct ev_mapped *first);
 
+/* Replay: writes a file's contents into `to`, from `base` on. */
+void objects_fill(int to, uint64_t base, const struct ev_mapped *m);
+
 #endif

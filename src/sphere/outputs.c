@@ -10,6 +10,7 @@
 #include "sphere/channel.h"
 #include "sphere/debug.h"
 #include "sphere/gate.h"
+#include "sphere/page_log.h"
 
 /* Descriptors from OUT_FDS on are not followed. */
 static uint32_t which(const struct files *f, uint64_t fd) {
@@ -198,7 +199,7 @@ static void write_vector(uint32_t fd, gaddr v, uint64_t count, uint64_t n) {
 }
 
 void outputs_repeat(uint64_t nr, const uint64_t a[6], uint32_t fd, uint64_t seq, long ret) {
-    if (ret <= 0 || (fd != 1 && fd != 2)) return;
+    if (ret <= 0 || (fd != 1 && fd != 2) || page_log_is_written) return;
     if (unlikely(debug_is_on)) { /* the first time only; others of the sphere are not there */
         if (debug_is_quiet() || seq < __atomic_load_n(&the_channel->out_seq, __ATOMIC_RELAXED)) return;
     } else {

@@ -6,6 +6,7 @@
 #include "inproc/fmt.h"
 #include "inproc/sys.h"
 #include "sphere/debug.h"
+#include "sphere/page_log.h"
 #include "sphere/recorded_insn.h"
 #include "sphere/shared_values.h"
 
@@ -59,29 +60,42 @@ static void set_version(struct shared_page *p, uint32_t version) {
 
 void replay_release(const struct event *e) {
     const struct ev_page *v = (const struct ev_page *)(e + 1);
-    struct shared_page *p = page_of(v);
-    shared_give((struct shared_at){v->object, v->page});
-    set_version(p, (uint32_t)v->version + 1);
+    struct shared_at at = {v->object, v->page};
+    if (unlikely(page_log_is_written)) page_log_released(at);
+    shared_give(at);
+    if (likely(!debug_is_on)) set_version(page_of(v), (uint32_t)v->version + 1);
 }
 
 /* The page comes when its owner has released it, or has ended. */
+static void await_page(struct thread *t, const struct event *e, const struct ev_page *v) {
+    struct shared_page *p = page_of(v);
+    if (v->from) {
+        await_end(t, e, v->from - 1);
+        await_version(t, e, p, (uint32_t)v->version - 1);
+        set_version(p, (uint32_t)v->version);
+    } else if (v->writable == 2) { /* it was nobody's */
+        await_version(t, e, p, (uint32_t)v->version - 1);
+        set_version(p, (uint32_t)v->version);
+    } else {
+        await_version(t, e, p, (uint32_t)v->version);
+    }
+}
+
+/* In a worker, which is alone. */
+static void fill_page(struct thread *t, struct shared_at at) {
+    if (!page_log_fill(at)) debug_end(t, WORKER_FAILED, 0, "what this process shares with others is not known here");
+}
+
 void replay_acquire_next(struct thread *t, const struct event *e) {
-    if (debug_is_on) debug_end(t, WORKER_FAILED, 0, "memory shared with other processes: not yet for the debugger");
     replay_verify(t, e, EV_ACQUIRE, "shared page");
     struct ev_page v = *(const struct ev_page *)(e + 1);
-    struct shared_page *p = page_of(&v);
-    if (v.from) {
-        await_end(t, e, v.from - 1);
-        await_version(t, e, p, (uint32_t)v.version - 1);
-        set_version(p, (uint32_t)v.version);
-    } else if (v.writable == 2) { /* it was nobody's */
-        await_version(t, e, p, (uint32_t)v.version - 1);
-        set_version(p, (uint32_t)v.version);
-    } else {
-        await_version(t, e, p, (uint32_t)v.version);
-    }
+    struct shared_at at = {v.object, v.page};
+    if (likely(!debug_is_on)) await_page(t, e, &v);
+    bool is_here = shared_owns(at); /* another R-thread has got it */
     shared_active = true;
-    shared_take((struct shared_at){v.object, v.page});
+    shared_take(at);
+    if (unlikely(debug_is_on) && !is_here) fill_page(t, at);
+    if (unlikely(page_log_is_written) && !is_here) page_log_acquired(at);
     stream_take();
     if (v.from || v.writable == 2) replay_take_memory(t);
 }
@@ -92,6 +106,7 @@ bool replay_access(struct thread *t, struct shared_at at, const struct value_acc
     if (!e || e->thread != t->number || e->kind != EV_INSN || e->code != RECORDED_SHARED) return false;
     if (!faulted && (e->ticks != ticks_total(t->tb) || e->regs != event_regs(t->tb))) return false;
     replay_verify(t, e, EV_INSN, "a shared value");
+    if (unlikely(debug_is_on) && !faulted) debug_op(t, false);
     uint64_t value = ((const struct ev_insn *)(e + 1))->rax;
     stream_take();
     values_run(t, a, &value);

@@ -188,7 +188,7 @@ void replay_signal(struct thread *t, struct pending_signal *s, uint8_t flags) {
 
 /* The debugger lets programs run for shorter stretches than the log does. */
 static bool is_due(struct thread *t) {
-    const struct event *e = debug_is_diverted ? NULL : replay_next_of_all();
+    const struct event *e = debug_is_diverted ? NULL : stream_peek(); /* pages that go while all wait are for later */
     return e && e->thread == t->number && is_at_tick(e) && e->ticks == ticks_total(t->tb);
 }
 

@@ -10,6 +10,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/debug.h"
+#include "sphere/page_log.h"
 #include "sphere/runtime.h"
 #include "sphere/schedule.h"
 #include "sphere/seccomp.h"
@@ -137,6 +138,7 @@ static void forked_child(struct thread *t, uint64_t stream) {
         SYS(exit_group, 0);
     }
     shared_disown_all();
+    page_log_forget();
     t->number = 0;
     replay_count_anew(t);
     const struct event *e = stream_peek();

@@ -11,6 +11,8 @@
 #include "recorder/order.h"
 #include "sphere/channel.h"
 #include "sphere/code_watch.h"
+#include "sphere/debug.h"
+#include "sphere/debug_watch.h"
 #include "sphere/gate.h"
 #include "sphere/mode.h"
 #include "sphere/shared_values.h"
@@ -111,6 +113,8 @@ uint64_t shared_anonymous(void) {
 }
 
 uint64_t shared_file(const struct file_id *id) { return mix(mix(mix(3, id->dev), id->ino), id->birth) | FILE_OBJECT; }
+
+bool shared_is_file(uint64_t object) { return object & FILE_OBJECT; }
 
 bool shared_has_files(void) {
     return shared_tables() && __atomic_load_n(&tables->n_objects, __ATOMIC_RELAXED) != 0;
@@ -214,10 +218,12 @@ static void set_access(struct shared_at at, bool open) {
     for (gaddr from = 0; (m = aspace_next(from)); from = m->end) {
         gaddr addr = address_in(m, at);
         if (!addr) continue;
-        if (open)
-            SYS(mprotect, addr, PAGE_SIZE, aspace_host_prot((int)m->prot));
-        else
+        if (!open) {
             close_pages(m, addr, PAGE_SIZE);
+            continue;
+        }
+        SYS(mprotect, addr, PAGE_SIZE, aspace_host_prot((int)m->prot));
+        if (unlikely(debug_is_on)) watch_came(addr);
     }
     lock_drop(&cache_lock);
 }
@@ -307,12 +313,27 @@ void shared_abandon(void) {
 
 /* ---- accesses ---- */
 
+bool shared_is_closed(gaddr addr) {
+    if (likely(!shared_active)) return false;
+    const struct mapping *m = aspace_peek(addr);
+    return m && m->tracked && !shared_owns(shared_page_of(m, addr));
+}
+
+bool shared_peek(void *to, gaddr from, size_t n) {
+    bool closed = shared_is_closed(from);
+    if (closed) SYS(mprotect, PAGE_DOWN(from), PAGE_SIZE, PROT_READ);
+    bool good = guest_copy(to, (const void *)from, n) == 0;
+    if (closed) SYS(mprotect, PAGE_DOWN(from), PAGE_SIZE, PROT_NONE);
+    return good;
+}
+
 bool shared_fault(struct thread *t, gaddr addr, uint64_t err) {
     struct mapping m;
     if (likely(!shared_active) || !aspace_find(addr, &m) || !m.tracked) return false;
     uint32_t needed = err & PF_WRITE ? PROT_WRITE : PROT_READ | PROT_WRITE | PROT_EXEC;
     struct shared_at at = shared_page_of(&m, addr);
     if (!(m.prot & needed) || shared_owns(at)) return false;
+    if (unlikely(debug_is_on)) debug_op(t, false);
     struct value_access a;
     bool is_simple = values_decode(t, &a) && PAGE_DOWN(a.addr) == PAGE_DOWN(addr);
     if (is_simple && the_mode->access(t, at, &a, true)) {

@@ -30,6 +30,7 @@ bool shared_object_is_known(uint64_t object);
 /* Numbers of objects, the same at replay. */
 uint64_t shared_anonymous(void);
 uint64_t shared_file(const struct file_id *id);
+bool shared_is_file(uint64_t object);
 /* Whether any file is shared in this sphere. */
 bool shared_has_files(void);
 
@@ -61,6 +62,10 @@ void shared_abandon(void);
 struct shared_at shared_page_of(const struct mapping *m, gaddr addr);
 /* Where a page is mapped; 0: nowhere. */
 gaddr shared_address_of(struct shared_at at);
+/* Whether the page at addr is tracked and not owned. Takes no lock: replay has one kernel thread. */
+bool shared_is_closed(gaddr addr);
+/* Reads n bytes of one page, ours or not, for others than the program. */
+bool shared_peek(void *to, gaddr from, size_t n);
 /* A page fault. True: the page was not owned; now it is, or the access has been made. */
 bool shared_fault(struct thread *t, gaddr addr, uint64_t err);
 /* All pages of the range are owned at the same time, until the turn is given up. */

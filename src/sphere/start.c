@@ -35,6 +35,7 @@
 #include "sphere/loader.h"
 #include "sphere/mode.h"
 #include "sphere/outputs.h"
+#include "sphere/page_log.h"
 #include "sphere/record.h"
 #include "sphere/replay.h"
 #include "sphere/restore.h"
@@ -176,6 +177,7 @@ static void read_option(struct orders *o, const char *key) {
     if (str_starts(key, "count=") && *value == '1') o->policy = &policy_order_count;
     if (str_starts(key, "verify=")) the_runtime.verify = *value == '1';
     if (str_starts(key, "workfd=")) o->work_fd = (int)number(value, 10);
+    if (str_starts(key, "pagesfd=")) page_log_start((int)number(value, 10));
     if (str_starts(key, "slot=")) o->work_slot = (uint32_t)number(value, 10);
     if (str_starts(key, "imagefd=")) o->image_fd = (int)number(value, 10);
     if (str_starts(key, "chanfd=")) o->channel_fd = (int)number(value, 10);

@@ -1,0 +1,202 @@
+#include "sphere/page_log.h"
+
+#include <linux/fcntl.h>
+
+#include "inproc/arena.h"
+#include "inproc/fmt.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+#include "log/page_log.h"
+#include "sphere/channel.h"
+#include "sphere/contents.h"
+#include "sphere/debug.h"
+#include "sphere/forced_write.h"
+#include "sphere/gate.h"
+#include "sphere/objects.h"
+#include "sphere/sys/special.h"
+
+#define BLOCKS (PAGE_LOG_PAGE / PAGE_LOG_BLOCK)
+_Static_assert(PAGE_LOG_PAGE == PAGE_SIZE && BLOCKS == 64, "a bit a block");
+
+bool page_log_is_written;
+
+/* ---- writing ---- */
+
+struct copy { /* of a page, as this process left it */
+    struct shared_at at;
+    uint8_t *bytes; /* NULL: free slot */
+    bool is_valid;
+};
+
+static struct copy *copies; /* by hash */
+static size_t room, used;
+static int append_fd;
+
+void page_log_start(int fd) {
+    append_fd = fd;
+    page_log_is_written = true;
+}
+
+static struct copy *slot_of(struct shared_at at) {
+    size_t i = (at.object * 31 + at.page) * 0x9e3779b97f4a7c15ull >> 20 & (room - 1);
+    while (copies[i].bytes && (copies[i].at.object != at.object || copies[i].at.page != at.page)) i = (i + 1) & (room - 1);
+    return &copies[i];
+}
+
+static void grow(void) {
+    struct copy *old = copies;
+    size_t n = room;
+    room = n ? n * 2 : 256;
+    copies = arena_pages(room * sizeof *copies);
+    for (size_t i = 0; i < n; i++)
+        if (old[i].bytes) *slot_of(old[i].at) = old[i];
+    if (old) arena_free_pages(old, n * sizeof *old);
+}
+
+static struct copy *copy_of(struct shared_at at, bool make) {
+    if (make && used * 2 >= room) grow();
+    if (!room) return NULL;
+    struct copy *c = slot_of(at);
+    if (!c->bytes && !make) return NULL;
+    if (!c->bytes) {
+        *c = (struct copy){.at = at, .bytes = arena_pages(PAGE_SIZE)};
+        used++;
+    }
+    return c;
+}
+
+static bool read_page(struct shared_at at, uint8_t *to) {
+    if (!shared_is_file(at.object)) {
+        gaddr addr = shared_address_of(at);
+        return addr && shared_peek(to, addr, PAGE_SIZE);
+    }
+    uint64_t base = objects_tracked(at.object, NULL);
+    return SYS(pread64, fd_own() + 1, to, PAGE_SIZE, base + at.page * PAGE_SIZE) == PAGE_SIZE;
+}
+
+void page_log_released(struct shared_at at) {
+    struct copy *c = copy_of(at, true);
+    c->is_valid = read_page(at, c->bytes);
+}
+
+void page_log_forget(void) {
+    for (size_t i = 0; i < room; i++) copies[i].is_valid = false;
+}
+
+static void append(const struct page_log_record *r, const uint8_t *bytes) {
+    struct {
+        const void *base;
+        uint64_t len;
+    } v[1 + BLOCKS] = {{r, sizeof *r}};
+    uint64_t n = 1, len = sizeof *r;
+    for (uint64_t i = 0; i < BLOCKS; i++) {
+        if (!(r->blocks >> i & 1)) continue;
+        v[n].base = bytes + i * PAGE_LOG_BLOCK;
+        v[n++].len = PAGE_LOG_BLOCK;
+        len += PAGE_LOG_BLOCK;
+    }
+    if (SYS(writev, append_fd, v, n) != (long)len) die("what processes share cannot be written: no room");
+}
+
+void page_log_acquired(struct shared_at at) {
+    static const uint8_t nothing[PAGE_LOG_BLOCK];
+    uint8_t now[PAGE_SIZE];
+    struct copy *c = copy_of(at, false);
+    bool is_whole = !c || !c->is_valid;
+    if (!read_page(at, now)) die("a shared page of stream %lu cannot be read", the_stream.number);
+    struct page_log_record r = {.stream = the_stream.number,
+                                .event = stream_taken(),
+                                .object = at.object,
+                                .page = at.page,
+                                .flags = is_whole ? PAGE_LOG_WHOLE : 0};
+    for (uint64_t i = 0; i < BLOCKS; i++) {
+        const uint8_t *before = is_whole ? nothing : c->bytes + i * PAGE_LOG_BLOCK;
+        if (memcmp(now + i * PAGE_LOG_BLOCK, before, PAGE_LOG_BLOCK) != 0) r.blocks |= 1ull << i;
+    }
+    append(&r, now);
+}
+
+/* ---- reading ---- */
+
+static int log_fd; /* 0: not yet open */
+static uint64_t index_at, n_entries, next_entry;
+
+static bool read_at(void *to, uint64_t n, uint64_t at) { return SYS(pread64, log_fd, to, n, at) == (long)n; }
+
+static bool open_log(void) {
+    struct page_log_head h;
+    if (log_fd) return true;
+    log_fd = debug_page_log();
+    if (log_fd > 0 && read_at(&h, sizeof h, 0) && h.magic == PAGE_LOG_MAGIC) {
+        index_at = h.index;
+        n_entries = h.n;
+        return true;
+    }
+    log_fd = 0;
+    return false;
+}
+
+static bool read_entry(uint64_t i, struct page_log_entry *e) {
+    return i < n_entries && read_at(e, sizeof *e, index_at + i * sizeof *e);
+}
+
+static int compare(const struct page_log_entry *e, uint64_t stream, uint64_t event) {
+    if (e->stream != stream) return e->stream < stream ? -1 : 1;
+    return e->event < event ? -1 : e->event > event;
+}
+
+/* Pages come in the order of the index, as a rule. */
+static bool find_entry(uint64_t stream, uint64_t event, struct page_log_entry *e) {
+    uint64_t lo = 0, hi = n_entries, at = next_entry;
+    while (lo < hi) {
+        if (at < lo || at >= hi) at = lo + (hi - lo) / 2;
+        if (!read_entry(at, e)) return false;
+        int c = compare(e, stream, event);
+        if (c == 0) {
+            next_entry = at + 1;
+            return true;
+        }
+        if (c < 0)
+            lo = at + 1;
+        else
+            hi = at;
+    }
+    return false;
+}
+
+/* Where the page is in this worker: its file's contents, or memory of its own. */
+static bool load(struct shared_at at, uint8_t *to) {
+    if (!shared_is_file(at.object)) return shared_peek(to, shared_address_of(at), PAGE_SIZE);
+    struct file_source s = contents_of(at.object, NULL);
+    return SYS(pread64, s.fd, to, PAGE_SIZE, s.base + at.page * PAGE_SIZE) == PAGE_SIZE;
+}
+
+static bool store(struct shared_at at, const uint8_t *from) {
+    if (!shared_is_file(at.object)) return forced_fill(shared_address_of(at), from, PAGE_SIZE);
+    struct file_source s = contents_of(at.object, NULL);
+    return SYS(pwrite64, s.fd, from, PAGE_SIZE, s.base + at.page * PAGE_SIZE) == PAGE_SIZE;
+}
+
+static uint64_t count_bits(uint64_t v) {
+    uint64_t n = 0;
+    for (; v; v &= v - 1) n++;
+    return n;
+}
+
+bool page_log_fill(struct shared_at at) {
+    struct page_log_entry e;
+    struct page_log_record r;
+    uint8_t bytes[PAGE_SIZE], blocks[PAGE_SIZE];
+    if (!open_log() || !find_entry(the_stream.number, stream_taken(), &e) || !read_at(&r, sizeof r, e.offset)) return false;
+    if (r.object != at.object || r.page != at.page) return false;
+    if (!shared_is_file(at.object) && !shared_address_of(at)) return true;
+    uint64_t n = count_bits(r.blocks) * PAGE_LOG_BLOCK, k = 0;
+    if (n && !read_at(blocks, n, e.offset + sizeof r)) return false;
+    if (r.flags & PAGE_LOG_WHOLE)
+        memset(bytes, 0, sizeof bytes);
+    else if (!r.blocks || !load(at, bytes))
+        return !r.blocks;
+    for (uint64_t i = 0; i < BLOCKS; i++)
+        if (r.blocks >> i & 1) memcpy(bytes + i * PAGE_LOG_BLOCK, blocks + k++ * PAGE_LOG_BLOCK, PAGE_LOG_BLOCK);
+    return store(at, bytes);
+}

@@ -1,0 +1,25 @@
+/* The page log (log/page_log.h) in a replaying process: a replay of all processes writes it, one that is alone reads it.
+ * Invariant: a worker's copy of a page that it does not own is what the process left in it, so later differences fit. */
+#ifndef REPRISE_SPHERE_PAGE_LOG_H
+#define REPRISE_SPHERE_PAGE_LOG_H
+
+#include "sphere/shared.h"
+
+/* ---- writing ---- */
+
+extern bool page_log_is_written;
+/* fd: where records are appended, by all processes. */
+void page_log_start(int fd);
+/* The page is about to go to another process. */
+void page_log_released(struct shared_at at);
+/* It has come; the ACQUIRE event is not taken yet. */
+void page_log_acquired(struct shared_at at);
+/* What this process has is not what a worker would have: in the child of a fork, or where a file was cut off. */
+void page_log_forget(void);
+
+/* ---- reading ---- */
+
+/* The page has come to a worker: it gets its contents. False: the page log does not have them. */
+bool page_log_fill(struct shared_at at);
+
+#endif
