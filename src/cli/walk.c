@@ -167,10 +167,10 @@ static bool there_and_back(struct walk *w, unsigned long n) {
     double begin = now_s();
     while (k <= n) {
         struct stop s = w->t->ops->run(w->t, false, true);
-        if (is_end(s.reason)) break;
         struct visit v = look(w, k % 8 == 0);
-        if (position_compare(v.at, path[k - 1].at) == 0) continue; /* a signal: the place is the same */
-        path[k++] = v;
+        bool moved = position_compare(v.at, path[k - 1].at) != 0; /* or a signal: the place is the same */
+        if (moved) path[k++] = v;
+        if (is_end(s.reason)) break;
     }
     double middle = now_s();
     bool good = true;

@@ -59,7 +59,7 @@ struct worker_stop {
     uint64_t op_event, op_ticks; /* where the R-thread last took events: number of the first one */
     uint32_t has_op, has_siginfo;
     uint32_t is_fault; /* WORKER_SIGNAL: of the instruction here, which has not been done */
-    uint32_t reserved;
+    uint32_t is_again; /* the instruction here took the last events, and has yet to be done */
     uint64_t work; /* grows along the execution: roughly ticks of all R-threads */
     uint64_t gpr[16], pc, rflags;
     uint64_t collected;    /* with `collect`: hits, of which data holds the last WORKER_HITS, as a ring */

@@ -260,7 +260,7 @@ static struct stop one_place_back(struct timeline *t) {
     return stop_with(t->now, STOP_BEGIN);
 }
 
-/* The place before may be in front of the same instruction: events came between. */
+/* The place before may be in front of the same instruction: events came between. Going forwards, one is in front of the events, too. */
 static struct stop reverse_step(struct timeline *t) {
     if (!resolve(t)) return timeline_failure("the present place cannot be found again");
     const struct worker_stop from = t->now->stop;
@@ -271,6 +271,7 @@ static struct stop reverse_step(struct timeline *t) {
                     memcmp(now->gpr, from.gpr, sizeof from.gpr) == 0;
         bool is_before =
             now->place.is_exact && position_compare(position_of(&now->place), position_of(&from.place)) < 0;
+        if (out.reason == STOP_STEP && now->is_again) continue;
         if (out.reason != STOP_STEP || !same || (from.reason != WORKER_SIGNAL && !is_before)) return out;
     }
 }

@@ -30,6 +30,7 @@
 #define LOOK_EVERY 256 /* instructions */
 #define DIRECTION_FLAG (1ull << 10)
 #define SIGKILL_ 9
+#define SYSCALL_LEN 2
 #define SIGCHLD_ 17
 
 bool debug_is_on, debug_is_diverted;
@@ -50,6 +51,7 @@ static struct {
     bool is_under_way;
     uint64_t number; /* of the hit, if it is one */
     bool is_access;  /* the access counts, even if it changes nothing */
+    bool is_coming;  /* the page has to come from another process first: the instruction is tried again then */
     gaddr addr;
     gaddr pc; /* of the instruction */
     uint64_t ticks;
@@ -199,6 +201,7 @@ static void describe(struct thread *t, enum worker_reason why) {
     s->op_event = t->debugged.op_event;
     s->op_ticks = t->debugged.op_ticks;
     s->has_op = t->debugged.has_op;
+    s->is_again = s->has_op && s->place.is_exact && !s->place.steps && s->place.ticks == s->op_ticks && t->tb->pc == t->debugged.op_pc;
     s->work = work + s->place.event * 16;
     memcpy(s->gpr, t->tb->gpr, sizeof s->gpr);
     s->pc = t->tb->pc;
@@ -357,7 +360,9 @@ static bool begin_access(struct thread *t, gaddr addr, bool write, bool counts) 
     bool is_hit;
     gaddr hit = 0;
     size_t size = counts ? access_size(t->tb->pc) : 1;
-    if (!watch_open(addr, size, write, &is_hit, &hit)) return false;
+    bool is_coming = shared_is_closed(addr);
+    if (!(is_coming ? watch_touches : watch_open)(addr, size, write, &is_hit, &hit)) return false;
+    access.is_coming |= is_coming;
     if (access.is_under_way) {
         access.is_access |= is_hit && counts;
         return false;
@@ -378,7 +383,7 @@ static bool end_access(struct thread *t, bool by_op) {
     bool is_hit = changed || (access.is_under_way && access.is_access);
     uint64_t number = access.is_under_way ? access.number : by_op ? ++hits : 0;
     if (!changed) addr = access.addr;
-    access.is_under_way = false;
+    access.is_under_way = access.is_coming = false;
     if (!is_hit || !number || run.stop_at) return false;
     slot->stop.addr = addr;
     if (!run.collect) return true;
@@ -396,7 +401,7 @@ static bool end_access(struct thread *t, bool by_op) {
 
 /* The run stops before the access to addr that has begun. A run that goes on from there meets it anew, under the same number. */
 static void stop_in_front(struct thread *t, gaddr addr) {
-    access.is_under_way = false;
+    access.is_under_way = access.is_coming = false;
     watch_take_back();
     hits--;
     see(t);
@@ -432,6 +437,10 @@ bool debug_fault(struct thread *t, const struct siginfo_raw *info, struct uconte
     if (!was_under_way && !t->tb->debug_step) see(t);
     t->tb->ticks = ticks;
     t->tb->debug = true;
+    if (access.is_coming) {
+        t->debugged.once = true; /* to come by again behind it */
+        return false;
+    }
     signals_step_on(t, uc);
     return true;
 }
@@ -586,6 +595,7 @@ void debug_op(struct thread *t, bool is_call) {
     if (done && stream_taken() == base.event) track(t);
     t->debugged.op_event = stream_taken();
     t->debugged.op_ticks = ticks_total(t->tb);
+    t->debugged.op_pc = is_call ? t->tb->pc - SYSCALL_LEN : t->tb->pc;
     t->debugged.has_op = true;
     t->debugged.in_call = is_call;
 }
@@ -609,11 +619,13 @@ void debug_signal(struct thread *t, const struct siginfo_raw *info, enum signal_
 
 /* Why to stop at this instruction boundary, which is a new one or not. */
 static enum worker_reason why_stop(struct thread *t, bool moved) {
+    bool arrived = is_past_aim(&here) || is_match(t), waits = access.is_coming && !moved;
+    if (waits && !arrived) return WORKER_NONE; /* the page has come, the instruction that needs it comes now */
     if (watch_is_open() || access.is_under_way) {
-        bool by_op = !access.is_under_way;
+        bool by_op = !access.is_under_way || waits;
         if (end_access(t, by_op)) return WORKER_WATCH;
     }
-    if (is_past_aim(&here) || is_match(t)) return WORKER_ARRIVED;
+    if (arrived) return WORKER_ARRIVED;
     if (run.step && t->number == run.thread && has_moved(t, from_pc, from_rsp, from_ticks)) return WORKER_STEPPED;
     bool own_step = run.step && t->number == run.thread;
     if (moved && wants_step(t) && !own_step && hits_break(t)) return WORKER_BREAK;

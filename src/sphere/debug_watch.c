@@ -292,8 +292,14 @@ static bool is_allowed(gaddr addr, bool write) {
 
 bool watch_open(gaddr addr, size_t n, bool write, bool *is_hit, gaddr *hit) {
     struct page *p = find_page(addr);
-    if (!p || p->is_open || !is_allowed(addr, write) || shared_is_closed(addr)) return false;
+    if (!p || p->is_open || shared_is_closed(addr) || !watch_touches(addr, n, write, is_hit, hit)) return false;
     open_page(p);
+    return true;
+}
+
+bool watch_touches(gaddr addr, size_t n, bool write, bool *is_hit, gaddr *hit) {
+    struct page *p = find_page(addr);
+    if (!p || !is_allowed(addr, write)) return false;
     *is_hit = false;
     for (uint32_t l = p->first; l != NONE; l = links[l].next) {
         const struct worker_break *w = &watches.items[links[l].watch];

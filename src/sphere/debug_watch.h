@@ -24,6 +24,8 @@ bool watch_is_any(void);
 /* An access of n bytes to addr has faulted. True: it was our protection; the page is open now. *is_hit: the access is one that
  * is watched for as such, whether or not it changes anything. */
 bool watch_open(gaddr addr, size_t n, bool write, bool *is_hit, gaddr *hit);
+/* The same for a page that has to come from another process first. Nothing is opened. */
+bool watch_touches(gaddr addr, size_t n, bool write, bool *is_hit, gaddr *hit);
 /* Whether a page is open. */
 bool watch_is_open(void);
 /* The access that opened pages has not happened, and will begin anew. */

@@ -157,6 +157,7 @@ static void restore_threads(struct thread *t, const struct snapshot *s) {
     if (!self) damaged("nobody runs");
     debug_begin_at(t, ticks);
     become_thread(t, self);
+    if (self->op_event + 1 == s->event) t->debugged.op_pc = self->pc; /* that was the checkpoint itself */
 }
 
 /* ---- the whole ---- */

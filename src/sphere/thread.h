@@ -79,7 +79,8 @@ struct debugged {
     gaddr pc; /* where it was seen last */
     uint64_t rsp, ticks;
     uint64_t counted;            /* ticks that are in the sum already */
-    uint64_t op_event, op_ticks; /* where it last took events */
+    uint64_t op_event, op_ticks; /* where it last took events... */
+    gaddr op_pc;                 /* ... and the instruction that needed them */
     bool has_op, in_call;
     bool once;     /* one instruction, then as the run says */
     char name[16]; /* that the program gave it; "": none */

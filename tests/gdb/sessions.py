@@ -15,10 +15,11 @@ import special
 BEGIN_OR_END = "No more reverse-execution history"
 MOST_STOPS = 400
 
-# NAME  PROGRAM [ARGS]  KIND  SETUP  THERE  BACK  VALUES [TIMES]
+# NAME  PROGRAM [ARGS] [&N]  KIND  SETUP  THERE  BACK  VALUES [TIMES]
 # KIND: stops   THERE until the end of the recording, then BACK until its begin: the same stops
 #       watch   the same; forwards behind the write, backwards in front of it, which is one step apart
 #       steps   THERE `TIMES` times, then BACK as often: the same places
+# &N: its Nth process, from 1 on, as `reprise ps` lists them.
 MIRRORS = [
     ("break", "steps", "stops", ["break add", "break insert"], "continue", "reverse-continue", ["counter", "$rdi"]),
     ("break_line", "steps", "stops", ["break steps.c:54", "break steps.c:57"], "continue", "reverse-continue", ["counter"]),
@@ -63,8 +64,17 @@ MIRRORS = [
     ("watch_programs", "family", "watch", ["watch stage"], "continue", "reverse-continue", ["stage"]),
     ("catch_signal", "signals", "stops", ["handle all nostop noprint pass", "catch signal SIGUSR1"], "continue", "reverse-continue", ["handled"]),
 ]
+SHARES = [  # for each process of each kind; a child begins with memory that it shares
+    ("share_watch", (2,), "watch", ["watch shared->counter"], "continue", "reverse-continue", ["shared->counter", "shared->last"]),
+    ("share_watch_two", (2,), "watch", ["watch shared->other_page", "watch own"], "continue", "reverse-continue", ["shared->other_page + own"]),
+    ("share_break", (1, 2), "stops", ["break in_turn"], "continue", "reverse-continue", ["shared->counter", "shared->last", "own"]),
+    ("share_stepi", (1, 2), "steps", ["break in_turn", "continue"], "stepi", "reverse-stepi", ["$rax", "shared->counter", "shared->other_page"], 120),
+    ("share_next", (1, 2), "steps", ["break in_turn", "continue"], "next", "reverse-next", ["shared->counter", "own"], 3),
+]
+MIRRORS += [(f"{name}_{kind}{who}", f"shares {kind} &{who}", *row)
+            for kind in ("inherited", "memfd", "calls") for name, whos, *row in SHARES for who in whos]
 QUICK = set("""break break_programs condition watch watch_threads stepi step break_threads catch_throw signals break_static
-               break_stripped""".split())
+               break_stripped share_watch_inherited2 share_watch_two_calls2 share_stepi_memfd2""".split())
 
 
 def symbol(program, name):
@@ -95,6 +105,11 @@ class Recordings:
                     raise Wrong(f"{line}: cannot be recorded: {p.stderr.decode()}")
                 self.made[(line, options)] = name
         return name
+
+
+def process(recording, n):
+    out = subprocess.run([REPRISE, "ps", recording], capture_output=True, text=True).stdout
+    return out.splitlines()[n].split()[0]
 
 
 def collect(gdb, command, values):
@@ -173,6 +188,7 @@ KINDS = {"stops": mirror_stops, "watch": mirror_watch, "steps": mirror_steps}
 
 def run_mirror(row, recordings):
     name, program, kind, setup, there, back, values, times = (*row, 0)[:8]
+    program, _, which = program.partition(" &")
     known = program.split()[0].replace("_stripped", "") if "_stripped" in program else program.split()[0]
 
     def resolved(text):
@@ -181,7 +197,8 @@ def run_mirror(row, recordings):
             text = text.replace("@" + word, symbol(known, word))
         return text
 
-    with Gdb(recordings.of(program)) as gdb:
+    recording = recordings.of(program)
+    with Gdb(recording, ["-p", process(recording, int(which))] if which else []) as gdb:
         for c in setup:
             gdb.do(resolved(c))
         KINDS[kind](gdb, there, back, [resolved(v) for v in values], times)
