@@ -14,6 +14,7 @@
 #include "cli/options.h"
 #include "cli/print.h"
 #include "cli/where.h"
+#include "log/page_log.h"
 
 static const char rm_usage[] =
     "usage: reprise rm DIR|NAME...\n"
@@ -89,6 +90,8 @@ static bool remove_recording(const char *arg, struct removed *sum) {
     sum->recordings++;
     snprintf(log, sizeof log, "%s/" COUNT_FILE, dir);
     unlink(log); /* if there is one */
+    snprintf(log, sizeof log, "%s/" PAGE_LOG_FILE, dir);
+    if (stat(log, &st) == 0 && unlink(log) == 0) sum->bytes += (uint64_t)st.st_size;
     sum->bytes += ckpt_remove_files(dir);
     if (rmdir(dir) < 0 && errno != EACCES)
         complain("%s stays: %s", dir, errno == ENOTEMPTY ? "other files are in it" : strerror(errno));

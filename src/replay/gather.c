@@ -57,8 +57,8 @@ static int open_kept(const struct recording *r) {
 
 struct making {
     const struct recording *recording;
-    char path[PATH_MAX + 32]; /* "": it cannot be kept */
     int fd;
+    bool can_be_kept;
     char *why;
     size_t cap;
 };
@@ -69,12 +69,9 @@ static bool fail(struct making *m, const char *what) {
 }
 
 static bool make_file(struct making *m) {
-    snprintf(m->path, sizeof m->path, "%s/" PAGE_LOG_FILE ".%d", m->recording->dir, (int)getpid());
-    m->fd = open(m->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (m->fd < 0) {
-        m->path[0] = '\0';
-        m->fd = memfd_create("reprise-pages", MFD_CLOEXEC);
-    }
+    m->fd = open(m->recording->dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    m->can_be_kept = m->fd >= 0;
+    if (m->fd < 0) m->fd = memfd_create("reprise-pages", MFD_CLOEXEC);
     if (m->fd >= 0 && ftruncate(m->fd, PAGE_LOG_START) == 0) return true;
     return fail(m, "no room for what processes share");
 }
@@ -169,11 +166,14 @@ static bool write_index(struct making *m) {
     return write_at(m->fd, &h, sizeof h, 0);
 }
 
-static bool keep(struct making *m) {
-    char path[PATH_MAX];
-    if (!m->path[0]) return true;
+/* If that fails it is for this time only. */
+static void keep(const struct making *m) {
+    char path[PATH_MAX], file[64];
+    if (!m->can_be_kept) return;
     snprintf(path, sizeof path, "%s/" PAGE_LOG_FILE, m->recording->dir);
-    return rename(m->path, path) == 0;
+    snprintf(file, sizeof file, "/proc/self/fd/%d", m->fd);
+    unlink(path);
+    (void)!linkat(AT_FDCWD, file, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
 }
 
 int gather(const struct recording *r, const uint32_t *stop, char *why, size_t cap) {
@@ -182,9 +182,8 @@ int gather(const struct recording *r, const uint32_t *stop, char *why, size_t ca
     struct making m = {.recording = r, .fd = -1, .why = why, .cap = cap};
     bool good = make_file(&m) && run(&m, stop);
     if (good && !write_index(&m)) good = fail(&m, "what processes share cannot be written");
-    if (good && keep(&m)) return m.fd;
-    if (m.path[0]) unlink(m.path);
-    if (good) return m.fd; /* for this time */
+    if (good) keep(&m);
+    if (good) return m.fd;
     if (m.fd >= 0) close(m.fd);
     return -1;
 }
