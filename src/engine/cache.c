@@ -421,17 +421,17 @@ static struct region *window_at(gaddr at) {
     return r;
 }
 
-/* Code far from the low window: a window of its own near by, wherever the address space has a hole. */
+/* Code far from the low window: a window of its own near by, wherever the address space has a hole. As far away as may be, below
+ * first: programs that place memory themselves (valgrind) go on right behind what they have. */
 static struct region *far_region(gaddr pc) {
     for (struct region *r = regions; r; r = r->next)
         if (!r->retired && is_far(r) && reaches(r, pc) && region_has_room(r)) return r;
     evict_if_many(true);
     if (backlog) return NULL;
-    for (uint64_t step = 0; step < REACH - 0x8000000; step += 0x2000000) {
-        gaddr above = (pc & ~0x1ffffffull) + 0x4000000 + step, below = (pc & ~0x1ffffffull) - 0x4000000 - step;
-        struct region *r = NULL;
-        r = window_at(above);
-        if (!r && below < pc) r = window_at(below);
+    for (int64_t away = REACH - 0x4000000; away >= 0x4000000; away -= 0x2000000) {
+        gaddr here = pc & ~0x1ffffffull, below = here - (uint64_t)away;
+        struct region *r = below < pc ? window_at(below) : NULL;
+        if (!r) r = window_at(here + (uint64_t)away);
         if (r) return r;
     }
     return NULL;
