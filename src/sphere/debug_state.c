@@ -162,6 +162,7 @@ uint64_t state_regions(size_t first, struct worker_region *out, size_t cap) {
 }
 
 uint64_t state_hash(void) {
-    struct ev_hash h = memory_hash_alone();
+    struct ev_hash h;
+    memory_hash_alone(&h);
     return (h.hash + contents_hash()) ^ h.bytes * 0x9e3779b97f4a7c15ull;
 }

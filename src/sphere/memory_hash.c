@@ -2,6 +2,7 @@
 
 #include <linux/fcntl.h>
 #include <linux/mman.h>
+#include <linux/prctl.h>
 
 #include "inproc/hash.h"
 #include "inproc/sys.h"
@@ -43,20 +44,32 @@ static void add_range(struct ev_hash *h, int pagemap, gaddr start, gaddr end) {
     }
 }
 
+static long open_pagemap(void) { return SYS(openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC); }
+
+/* Of a process that has changed its user, these files belong to root, until it says that it may be dumped. */
+static long open_pagemap_anyway(void) {
+    long pagemap = open_pagemap();
+    if (pagemap != -EACCES || SYS(prctl, PR_GET_DUMPABLE, 0, 0, 0, 0) != 0) return pagemap;
+    if (SYS(prctl, PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) return pagemap;
+    pagemap = open_pagemap();
+    SYS(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+    return pagemap;
+}
+
 static bool is_private(const struct mapping *m) { return (m->flags & MAP_TYPE) == MAP_PRIVATE; }
 
-static struct ev_hash hash_of(bool with_shared) {
-    struct ev_hash h = {0, 0};
-    long pagemap = SYS(openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-    if (pagemap < 0) return h;
+static bool hash_of(struct ev_hash *h, bool with_shared) {
+    *h = (struct ev_hash){0, 0};
+    long pagemap = open_pagemap_anyway();
+    if (pagemap < 0) return false;
     struct mapping m;
     for (size_t i = 0; aspace_nth(i, &m); i++)
         if (!m.runtime && (m.prot & PROT_READ) && (with_shared || is_private(&m)))
-            add_range(&h, (int)pagemap, m.start, m.end);
+            add_range(h, (int)pagemap, m.start, m.end);
     SYS(close, pagemap);
-    return h;
+    return true;
 }
 
-struct ev_hash memory_hash(void) { return hash_of(false); }
+bool memory_hash(struct ev_hash *h) { return hash_of(h, false); }
 
-struct ev_hash memory_hash_alone(void) { return hash_of(true); }
+bool memory_hash_alone(struct ev_hash *h) { return hash_of(h, true); }

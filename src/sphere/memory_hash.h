@@ -2,12 +2,13 @@
 #ifndef REPRISE_MEMORY_HASH_H
 #define REPRISE_MEMORY_HASH_H
 
+#include "inproc/types.h"
 #include "log/events.h"
 
 /* Over all pages of private memory that the program has written and that are not all zero. It does not matter where the
  * kernel keeps them and whether pages without contents exist. */
-struct ev_hash memory_hash(void);
+bool memory_hash(struct ev_hash *h); /* false: it cannot be told */
 /* In a worker, whose shared memory is private, too, but for files. */
-struct ev_hash memory_hash_alone(void);
+bool memory_hash_alone(struct ev_hash *h);
 
 #endif

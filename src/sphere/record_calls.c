@@ -291,7 +291,8 @@ void record_keep_file(int fd, const struct file_id *id) {
 static void log_hash(struct thread *t) {
     static uint32_t calls;
     if (!(the_channel->flags & CHANNEL_CHECK) || calls++ % CHECK_CALLS) return;
-    struct ev_hash h = memory_hash();
+    struct ev_hash h;
+    if (!memory_hash(&h)) return;
     struct event *e = event_new(t, EV_HASH, 0, sizeof h);
     memcpy(e + 1, &h, sizeof h);
 }

@@ -1,0 +1,19 @@
+#!/bin/bash
+# record --check: there are hashes of memory in the recording, and replay --verify agrees; also of a process that changed its user.
+export REPRISE_DIR=$PWD/recordings
+failed=0
+wrong() { echo "$*"; failed=1; }
+
+check() { # NAME SETUP: a process that makes 400 calls
+    "$REPRISE" record --check -o "$1" -- /usr/bin/python3 -S -E -c "import os
+$2
+for i in range(400): os.getppid()" || wrong "$1: status $?"
+    "$REPRISE" replay -a --verify "$1" || wrong "$1: replay $?"
+    hashes=$("$REPRISE" dump "$1" | grep -c ' HASH ')
+    empty=$("$REPRISE" dump "$1" | grep ' HASH ' | grep -c ' 0 bytes')
+    [ "$hashes" -ge 5 ] && [ "$empty" = 0 ] || wrong "$1: $hashes hashes, $empty of them empty"
+}
+
+check plain 'pass'
+[ "$(id -u)" != 0 ] || check user 'os.setgid(65534); os.setuid(65534)'
+exit $failed
