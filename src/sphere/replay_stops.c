@@ -1,5 +1,6 @@
 #include "sphere/replay_parts.h"
 
+#include "inproc/fmt.h"
 #include "inproc/str.h"
 #include "sphere/debug.h"
 #include "sphere/file_changes.h"
