@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.setdefault("BUILD", os.path.join(HERE, "..", "..", "build"))
 sys.path.insert(0, HERE)
 from driver import REPRISE, Gdb, Wrong
-import special
+import special, sharing
 
 BEGIN_OR_END = "No more reverse-execution history"
 MOST_STOPS = 400

@@ -20,12 +20,17 @@ struct shared {
 
 struct shared *shared;
 volatile int own; /* of each process */
-int fd = -1;
+int fd = -1, crashes;
+
+int peek_other(int more) { return shared->other_page + more; }
+
+static void crash(void) { *(volatile int *)16 = own; }
 
 static void in_turn(int me) {
     shared->counter++;
     shared->last = me;
     own = shared->counter;
+    if (crashes && me == 1 && own == 4) crash();
     if (fd >= 0 && me == 1) {
         int n = own * 10;
         if (pwrite(fd, &n, sizeof n, 4096) != sizeof n) abort();
@@ -51,6 +56,7 @@ int main(int argc, char **argv) {
     }
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, flags, fd, 0);
     if (shared == MAP_FAILED) abort();
+    crashes = argc > 1 && strcmp(argv[1], "crash") == 0;
     if (argc <= 1 || strcmp(argv[1], "calls") != 0) fd = -1;
     sem_init(&shared->turn[0], 1, 1);
     sem_init(&shared->turn[1], 1, 0);
@@ -58,7 +64,12 @@ int main(int argc, char **argv) {
         run(1);
         _exit(own);
     }
-    run(0);
+    if (!crashes) run(0);
+    for (int i = 0; crashes && i < 2; i++) {
+        sem_wait(&shared->turn[0]);
+        in_turn(0);
+        sem_post(&shared->turn[1]);
+    }
     int status;
     wait(&status);
     printf("counter %d, child %d, other page %d\n", shared->counter, WEXITSTATUS(status), shared->other_page);
