@@ -15,7 +15,7 @@ static const char walk_usage[] =
     "For tests: forward and reverse execution of a recording.\n"
     "  step [N] | back [N] | cont | rcont | seek E T S | begin | end | where | regs | hash | threads | regions\n"
     "  state    hashes of memory and of the registers of each thread     stored    checkpoints of the recording\n"
-    "  break ADDR | watch ADDR LEN | delete KIND ADDR LEN | monitor TEXT | read ADDR LEN | write ADDR BYTE | set-pc "
+    "  break ADDR | watch ADDR LEN | catch CALL | delete KIND ADDR LEN | monitor TEXT | read ADDR LEN | write ADDR BYTE | set-pc "
     "ADDR\n"
     "  there-and-back N    N steps forward, then back: the same places, registers and memory\n"
     "  random N SEED       a random walk, every place compared with its first visit\n";
@@ -27,7 +27,7 @@ struct walk {
 
 static const char *reason_name(enum stop_reason r) {
     static const char *const names[] = {"step", "break",  "watch",  "signal", "interrupted", "begin",
-                                        "end",  "exited", "killed", "exec",   "failed"};
+                                        "end",  "exited", "killed", "exec",   "call",   "return",      "fork",  "failed"};
     return names[r];
 }
 
@@ -320,6 +320,11 @@ static bool obey(struct walk *w, const char *line) {
         return ops->set_break(w->t, BREAK_EXEC, a, 1);
     } else if (strcmp(word, "watch") == 0 || strcmp(word, "rwatch") == 0 || strcmp(word, "awatch") == 0) {
         return ops->set_break(w->t, word[0] == 'w' ? BREAK_WRITE : word[0] == 'r' ? BREAK_READ : BREAK_ACCESS, a, b);
+    } else if (strcmp(word, "catch") == 0) {
+        struct catches c = {.forks = false};
+        c.calls[a / 64 % (CALLS_MAX / 64)] = 1ull << a % 64;
+        ops->want_catches(w->t, &c);
+        return true;
     } else if (strcmp(word, "delete") == 0) {
         return ops->clear_break(w->t, (enum break_kind)a, b, c);
     } else if (strcmp(word, "there-and-back") == 0) {

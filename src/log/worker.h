@@ -30,6 +30,9 @@ enum worker_reason {
     WORKER_BREAK,
     WORKER_WATCH,
     WORKER_SIGNAL, /* about to be delivered */
+    WORKER_CALL,   /* in front of system call `call` */
+    WORKER_RETURN, /* behind it */
+    WORKER_FORK,   /* the same, and there is a process `child` now */
     WORKER_PAUSED, /* has run for as long as was said */
     WORKER_INTERRUPTED,
     WORKER_ENDED,  /* no more events */
@@ -60,6 +63,8 @@ struct worker_stop {
     uint32_t has_op, has_siginfo;
     uint32_t is_fault; /* WORKER_SIGNAL: of the instruction here, which has not been done */
     uint32_t is_again; /* the instruction here took the last events, and has yet to be done */
+    uint32_t call;     /* WORKER_CALL, WORKER_RETURN */
+    int32_t child;     /* WORKER_FORK */
     uint64_t work; /* grows along the execution: roughly ticks of all R-threads */
     uint64_t gpr[16], pc, rflags;
     uint64_t collected;    /* with `collect`: hits, of which data holds the last WORKER_HITS, as a ring */
@@ -83,6 +88,12 @@ enum worker_ask {
     ASK_DIVERT,        /* leaves the recording: runs on without a log */
 };
 
+#define WORKER_CALLS 512 /* system calls that can be told apart */
+struct worker_catches {
+    uint64_t calls[WORKER_CALLS / 64]; /* stops for these, in front of them and behind: bit by number */
+    uint64_t forks;                    /* stops where a process was made */
+};
+
 #define AIM_NONE 0
 #define AIM_PLACE 1
 
@@ -96,6 +107,7 @@ struct worker_run {
     uint32_t thread;
     uint32_t goes_on;             /* hits are counted on from the run before, which stopped at one */
     uint64_t signals;             /* stops for these: bit N - 1 for signal N */
+    struct worker_catches catches;
     uint64_t event, ticks, steps; /* aim */
     uint64_t stop_at;             /* stops at the hit of this number only */
     uint64_t pause_us;            /* 0: never pauses */

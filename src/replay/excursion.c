@@ -30,7 +30,11 @@ struct stop excursion_find_store(struct target *target, uint64_t addr, size_t le
     struct worker_break one = {addr, len, WORKER_BREAK_STORE, 0}, *breaks = t->breaks;
     size_t n = t->n_breaks;
     uint64_t version = t->version, signals = t->signals;
+    bool has_catches = t->has_catches;
+    struct worker_catches catches = t->catches;
     t->signals = 0;
+    t->has_catches = false;
+    t->catches = (struct worker_catches){0};
     t->breaks = &one;
     t->n_breaks = 1;
     t->version = timeline_hash_breaks(t);
@@ -39,6 +43,8 @@ struct stop excursion_find_store(struct target *target, uint64_t addr, size_t le
     t->n_breaks = n;
     t->version = version;
     t->signals = signals;
+    t->has_catches = has_catches;
+    t->catches = catches;
     return s;
 }
 

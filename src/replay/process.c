@@ -16,6 +16,7 @@ struct process {
     struct target **timelines; /* NULL: not open */
     size_t n, current, n_open;
     uint64_t signals;
+    struct catches catches;
 };
 
 static struct process *process_of(struct target *t) { return (struct process *)t; }
@@ -87,6 +88,7 @@ static bool enter(struct process *p, size_t i, struct stop *s) {
     }
     if (i != p->current) timeline_clear_breaks(p->timelines[p->current]);
     p->timelines[i]->ops->want_signals(p->timelines[i], p->signals);
+    p->timelines[i]->ops->want_catches(p->timelines[i], &p->catches);
     __atomic_store_n(&p->current, i, __ATOMIC_RELEASE); /* interrupt() reads it */
     return true;
 }
@@ -160,6 +162,11 @@ static void want_signals(struct target *t, uint64_t set) {
     now(t)->ops->want_signals(now(t), set);
 }
 
+static void want_catches(struct target *t, const struct catches *c) {
+    process_of(t)->catches = *c;
+    now(t)->ops->want_catches(now(t), c);
+}
+
 static void interrupt(struct target *t) {
     struct process *p = process_of(t);
     struct target *one = p->timelines[__atomic_load_n(&p->current, __ATOMIC_ACQUIRE)];
@@ -205,12 +212,39 @@ static bool command(struct target *t, const char *text, char *out, size_t cap) {
     return now(t)->ops->command(now(t), text, out, cap);
 }
 
-static void close_process(struct target *t) {
-    struct process *p = process_of(t);
+static void close_all(struct process *p) {
     for (size_t i = 0; i < p->n; i++) close_one(p, i);
     free(p->timelines);
     free(p->programs);
-    free(p);
+}
+
+static void close_process(struct target *t) {
+    close_all(process_of(t));
+    free(t);
+}
+
+/* Finds its programs, and opens the first one. */
+static bool open_first(struct process *p, char *why, size_t cap) {
+    p->n = programs_find(p->options.recording, &p->options.pid, &p->programs, why, cap);
+    p->timelines = calloc(p->n + 1, sizeof *p->timelines);
+    return p->n && p->timelines && open_program(p, 0, why, cap);
+}
+
+static bool enter_process(struct target *t, int pid) {
+    struct process *p = process_of(t), other = {.target = p->target, .options = p->options};
+    char why[256];
+    other.options.pid = pid;
+    other.signals = p->signals;
+    other.catches = p->catches;
+    if (!open_first(&other, why, sizeof why)) {
+        close_all(&other);
+        return false;
+    }
+    close_all(p);
+    *p = other;
+    now(t)->ops->want_signals(now(t), p->signals);
+    now(t)->ops->want_catches(now(t), &p->catches);
+    return true;
 }
 
 static const struct target_ops process_ops = {
@@ -219,6 +253,7 @@ static const struct target_ops process_ops = {
     .run = run,
     .step_of = step_of,
     .want_signals = want_signals,
+    .want_catches = want_catches,
     .seek = seek,
     .seek_begin = seek_begin,
     .seek_end = seek_end,
@@ -232,6 +267,7 @@ static const struct target_ops process_ops = {
     .auxv = auxv,
     .siginfo = siginfo,
     .pid = pid,
+    .enter_process = enter_process,
     .exe_path = exe_path,
     .open_file = open_file,
     .set_break = set_break,
@@ -250,9 +286,7 @@ struct target *process_open(const struct timeline_options *o, char *why, size_t 
     p->target.ops = &process_ops;
     p->options = *o;
     p->signals = UINT64_MAX;
-    p->n = programs_find(o->recording, &p->options.pid, &p->programs, why, cap);
-    p->timelines = calloc(p->n + 1, sizeof *p->timelines);
-    if (p->n && p->timelines && open_program(p, 0, why, cap)) return &p->target;
+    if (open_first(p, why, cap)) return &p->target;
     close_process(&p->target);
     return NULL;
 }

@@ -1,4 +1,4 @@
-/* Reverse continue: the last hit of a breakpoint, watchpoint or signal before the present.
+/* Reverse continue: the last hit of a breakpoint, watchpoint, catchpoint or signal before the present.
  *
  * Stretches between checkpoints are run forward once each, the last one first, leaving checkpoints on the way. Where the last hit
  * is known the way to it is short, and more checkpoints are left shortly before it: whoever goes back once goes back again. */
@@ -33,7 +33,7 @@ void search_forget(struct timeline *t) {
 
 /* The workers that stand at the hits before the present one are of use as long as the same is searched for. */
 static bool is_known(const struct timeline *t) {
-    return t->n_ahead && t->ahead_version == t->version && t->ahead_signals == t->signals;
+    return t->n_ahead && t->ahead_version == t->version;
 }
 
 /* ---- the last hits ---- */
@@ -60,6 +60,7 @@ static enum found collect(struct timeline *t, struct worker *w, struct position 
     run.fresh = run.collect = 1;
     run.steady = !leaves_checkpoints;
     run.signals = t->signals;
+    run.catches = t->catches;
     hits->n = 0;
     breakpoints_arm(t, w, true);
     for (;;) {
@@ -80,6 +81,7 @@ static bool is_at_hit(const struct worker *w, const struct worker_hit *hit) {
 static bool run_to_hit(struct timeline *t, struct worker *w, const struct worker_hit *hit, bool goes_on) {
     struct worker_run run = {
         .fresh = !goes_on, .goes_on = goes_on, .steady = 1, .stop_at = hit->number, .signals = t->signals};
+    run.catches = t->catches;
     if (!session_run(&t->session, w, &run) || !is_at_hit(w, hit)) return false;
     w->stop.addr = hit->addr;
     return true;
@@ -94,7 +96,6 @@ static bool run_through(struct timeline *t, struct worker *w, const struct worke
         if (copy) t->ahead[t->n_ahead++] = copy;
     }
     t->ahead_version = t->version;
-    t->ahead_signals = t->signals;
     return true;
 }
 
@@ -221,7 +222,7 @@ struct stop search_back(struct timeline *t) {
     if (position_compare(limit, t->begin) <= 0) return (struct stop){.reason = STOP_BEGIN, .thread = t->now->stop.tid};
     if (is_break_before_fault(t)) return arrive_at_fault(t, limit);
     struct stop out;
-    bool may_stop = t->n_breaks || may_signal(t);
+    bool may_stop = t->n_breaks || t->has_catches || may_signal(t);
     for (size_t i; may_stop && begin_before(t, limit, &i);) {
         struct position begin = position_of(&t->checkpoints[i]->stop.place);
         if (search(t, i, limit, &out) != FOUND_NOTHING) return out;

@@ -15,12 +15,15 @@
 
 struct stop timeline_stop_of(const struct worker *w) {
     const struct worker_stop *s = &w->stop;
-    struct stop out = {.thread = s->tid, .signo = s->signo, .status = s->status, .addr = s->addr};
+    struct stop out = {.thread = s->tid, .signo = s->signo, .status = s->status, .addr = s->addr, .call = (int)s->call, .child = s->child};
     snprintf(out.text, sizeof out.text, "%s", s->text);
     switch ((enum worker_reason)s->reason) {
     case WORKER_BREAK: out.reason = STOP_BREAKPOINT; break;
     case WORKER_WATCH: out.reason = STOP_WATCHPOINT; break;
     case WORKER_SIGNAL: out.reason = STOP_SIGNAL; break;
+    case WORKER_CALL: out.reason = STOP_CALL; break;
+    case WORKER_RETURN: out.reason = STOP_RETURN; break;
+    case WORKER_FORK: out.reason = STOP_FORK; break;
     case WORKER_INTERRUPTED: out.reason = STOP_INTERRUPTED; break;
     case WORKER_ENDED: out.reason = STOP_END; break;
     case WORKER_EXEC: out.reason = STOP_EXEC; break;
@@ -283,7 +286,7 @@ static struct stop forward(struct timeline *t, bool step, uint32_t thread) {
     if (t->diversion && inspect_is_where_recorded(t)) timeline_return(t);
     struct worker *w = stands(t);
     if (worker_is_over(w)) return timeline_stop_of(w);
-    struct worker_run run = {.signals = t->signals, .step = step, .thread = thread};
+    struct worker_run run = {.signals = t->signals, .catches = t->catches, .step = step, .thread = thread};
     breakpoints_arm(t, w, true);
     if (t->diversion || step)
         session_run(&t->session, w, &run);
@@ -321,7 +324,21 @@ static struct stop step_of(struct target *target, bool backward, int tid) {
     return s;
 }
 
-static void want_signals(struct target *target, uint64_t set) { timeline_of(target)->signals = set; }
+static void want_signals(struct target *target, uint64_t set) {
+    struct timeline *t = timeline_of(target);
+    if (t->signals != set) search_forget(t);
+    t->signals = set;
+}
+
+static void want_catches(struct target *target, const struct catches *c) {
+    struct timeline *t = timeline_of(target);
+    _Static_assert(sizeof c->calls == sizeof t->catches.calls, "the same calls");
+    search_forget(t);
+    memcpy(t->catches.calls, c->calls, sizeof c->calls);
+    t->catches.forks = c->forks;
+    t->has_catches = c->forks;
+    for (size_t i = 0; i < CALLS_MAX / 64; i++) t->has_catches |= c->calls[i] != 0;
+}
 
 /* ---- for excursions ---- */
 
@@ -426,6 +443,7 @@ static const struct target_ops timeline_ops = {
     .run = run,
     .step_of = step_of,
     .want_signals = want_signals,
+    .want_catches = want_catches,
     .seek = seek,
     .seek_begin = seek_begin,
     .seek_end = seek_end,

@@ -36,7 +36,7 @@ struct timeline {
     struct position scout_from;
     struct worker *ahead[AHEAD_MAX]; /* at the hits before the present one, the nearest last */
     size_t n_ahead, wants_ahead;
-    uint64_t ahead_version, ahead_signals; /* what was searched for */
+    uint64_t ahead_version; /* of the breakpoints that were searched for */
     uint64_t interval_us;                  /* of forward execution between two of them */
 
     struct worker_break *breaks;
@@ -45,6 +45,8 @@ struct timeline {
     size_t conditions_len;
     uint64_t version; /* of the breakpoints: a hash; 0: none */
     uint64_t signals; /* to stop for: bit N - 1 for signal N */
+    struct worker_catches catches;
+    bool has_catches;
     enum { NOT_LOOKED, HAS_SIGNALS, NO_SIGNALS } has_signals;
 };
 

@@ -85,6 +85,17 @@ static bool do_exits(struct gdb *g, const char *args, struct out *o) {
     return true;
 }
 
+static bool do_forks(struct gdb *g, const char *args, struct out *o) {
+    bool on = strcmp(args, "on") == 0;
+    if (!on && strcmp(args, "off") != 0) {
+        out_str(o, "`forks on`: stops where the program makes a process, and tells gdb; `forks off`: does not.\n");
+        return false;
+    }
+    g->catches.forks = on;
+    g->target->ops->want_catches(g->target, &g->catches);
+    return true;
+}
+
 static bool do_status(struct gdb *g, const char *args, struct out *o) {
     char text[POSITION_TEXT];
     position_text(g->target->ops->where(g->target), text);
@@ -126,6 +137,7 @@ static const struct {
     {"restart", do_restart, false, "restart [N]: the next resumption leads to checkpoint N, or to the begin"},
     {"info recording", do_recording, true, "info recording: what is recorded, and where one is in it"},
     {"exits", do_exits, false, "exits end|stop: what gdb sees when the process exits"},
+    {"forks", do_forks, false, "forks on|off: whether gdb sees processes being made (`catch fork`)"},
     {"help", do_help, true, "help: this text"},
 };
 #define COMMANDS (sizeof commands / sizeof *commands)

@@ -153,14 +153,14 @@ static void packet_Z(struct gdb *g, struct in *in) {
     uint64_t type, addr, len;
     if (!in_hex(in, &type) || !in_char(in, ',') || !parse_range(in, &addr, &len)) return fail(g);
     if (type > 4) return;
-    ok_if(g, breaks_set(&g->breaks, g->target, (unsigned)type, addr, len, in));
+    ok_if(g, g->is_at_child || breaks_set(&g->breaks, g->target, (unsigned)type, addr, len, in));
 }
 
 static void packet_z(struct gdb *g, struct in *in) {
     uint64_t type, addr, len;
     if (!in_hex(in, &type) || !in_char(in, ',') || !parse_range(in, &addr, &len)) return fail(g);
     if (type > 4) return;
-    ok_if(g, breaks_unset(&g->breaks, g->target, (unsigned)type, addr, len));
+    ok_if(g, g->is_at_child || breaks_unset(&g->breaks, g->target, (unsigned)type, addr, len));
 }
 
 /* Signals that gdb need not know of; the target is told which ones are left. */
@@ -179,6 +179,23 @@ static void packet_pass(struct gdb *g, struct in *in) {
     ok_if(g, good);
 }
 
+/* 0, or 1[;CALL]... : none, all, or these. */
+static void packet_catch(struct gdb *g, struct in *in) {
+    struct catches c = {.forks = g->catches.forks};
+    bool some = in_char(in, '1'), good = some || in_char(in, '0');
+    if (some && in_is_empty(in)) memset(c.calls, 0xff, sizeof c.calls);
+    for (uint64_t n; some && good && in_char(in, ';');) {
+        good = in_hex(in, &n);
+        if (good && n < CALLS_MAX) c.calls[n / 64] |= 1ull << n % 64;
+    }
+    good = good && in_is_empty(in);
+    if (good) {
+        g->catches = c;
+        g->target->ops->want_catches(g->target, &c);
+    }
+    ok_if(g, good);
+}
+
 /* ---- the process comes and goes ---- */
 
 static void attach(struct gdb *g) {
@@ -187,9 +204,22 @@ static void attach(struct gdb *g) {
     g->general_thread = g->continue_thread = 0;
 }
 
+static bool enter_process(struct gdb *g, int pid) {
+    struct target *t = g->target;
+    if (!t->ops->enter_process || !t->ops->enter_process(t, pid)) return false;
+    attach(g);
+    g->last = (struct stop){.reason = STOP_STEP, .thread = t->ops->current_thread(t)};
+    return true;
+}
+
 static void packet_detach(struct gdb *g, struct in *in) {
+    int child = g->child;
+    uint64_t pid;
+    g->child = 0;
+    g->is_at_child = false;
+    if (in_char(in, ';') && in_hex(in, &pid) && child && pid == (uint64_t)child) return ok(g); /* it is not here anyway */
     breaks_clear(&g->breaks, g->target);
-    g->attached = false;
+    if (!child || !enter_process(g, child)) g->attached = false; /* follow-fork-mode child: gdb goes on in the other one */
     ok(g);
 }
 
@@ -221,7 +251,8 @@ static void packet_R(struct gdb *g, struct in *in) {
 
 static void packet_vattach(struct gdb *g, struct in *in) {
     uint64_t pid;
-    if (!in_hex(in, &pid) || (int)pid != g->target->ops->pid(g->target)) return fail(g);
+    if (!in_hex(in, &pid) || pid > INT32_MAX) return fail(g);
+    if ((int)pid != g->target->ops->pid(g->target) && !enter_process(g, (int)pid)) return fail(g);
     attach(g);
     stop_reply(g, g->last, REPORT_AGAIN);
 }
@@ -258,9 +289,17 @@ static bool find_thread(struct gdb *g, int tid, struct thread_facts *found) {
     return there;
 }
 
+/* pCHILD[.THREAD] */
+static bool parse_child(const struct gdb *g, struct in in) {
+    uint64_t pid;
+    return g->child && in_char(&in, 'p') && in_hex(&in, &pid) && pid == (uint64_t)g->child;
+}
+
 static void packet_H(struct gdb *g, struct in *in) {
     int tid;
     bool general = in_char(in, 'g');
+    if (general) g->is_at_child = parse_child(g, *in);
+    if (g->is_at_child) return ok(g);
     if ((!general && !in_char(in, 'c')) || !parse_thread_id(g, in, &tid)) return fail(g);
     if (tid > 0 && !find_thread(g, tid, NULL)) return fail(g);
     *(general ? &g->general_thread : &g->continue_thread) = tid > 0 ? tid : 0;
@@ -429,11 +468,12 @@ static void query_supported(struct gdb *g, struct in *in) {
         if (in_word(&word, "swbreak+")) g->swbreak = true;
         if (in_word(&word, "hwbreak+")) g->hwbreak = true;
         if (in_word(&word, "exec-events+")) g->exec_events = true;
+        if (in_word(&word, "fork-events+")) g->fork_events = true;
     }
     out_format(
         &g->reply,
         "PacketSize=%x;QStartNoAckMode+;QPassSignals+;ReverseStep+;ReverseContinue+;vContSupported+;multiprocess+;"
-        "swbreak+;hwbreak+;ConditionalBreakpoints+;exec-events+;binary-upload+",
+        "swbreak+;hwbreak+;ConditionalBreakpoints+;exec-events+;fork-events+;QCatchSyscalls+;binary-upload+",
         PACKET_MAX);
     for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
         out_format(&g->reply, ";qXfer:%s:read+", objects[i].name);
@@ -515,6 +555,7 @@ static const struct {
     {"qSupported", query_supported, 0},
     {"QStartNoAckMode", packet_no_acks, EXACT},
     {"QPassSignals:", packet_pass, 0},
+    {"QCatchSyscalls:", packet_catch, 0},
     {"qXfer:", query_xfer, 0},
     {"qC", query_current, EXACT | NEEDS_PROCESS},
     {"qfThreadInfo", query_threads, EXACT | NEEDS_PROCESS},
@@ -550,6 +591,7 @@ void gdb_open(struct gdb *g, struct target *t, struct wire *w, struct stop at) {
     static struct registers r;
     *g = (struct gdb){.target = t, .wire = w, .attached = true, .last = at};
     t->ops->want_signals(t, UINT64_MAX);
+    t->ops->want_catches(t, &g->catches);
     g->reply.most = PACKET_MAX;
     g->object.most = OBJECT_MAX;
     describe(&g->description, t->ops->read_registers(t, t->ops->current_thread(t), &r) ? r.xcr0 : 3);

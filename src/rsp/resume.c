@@ -205,6 +205,12 @@ static void put_exec(struct gdb *g) {
     out_str(&g->reply, ";");
 }
 
+/* However it was made: what gdb would do behind a vfork() is of no use where nothing runs. */
+static void put_fork(struct gdb *g, int child) {
+    g->child = child;
+    if (g->fork_events && g->multiprocess) out_format(&g->reply, "fork:p%x.%x;", (unsigned)child, (unsigned)child);
+}
+
 static void put_break(struct gdb *g, int tid) {
     int type = breaks_at(&g->breaks, pc_of(g, tid));
     if (type == 0 && g->swbreak) out_str(&g->reply, "swbreak:;");
@@ -227,7 +233,8 @@ static void say_how(struct gdb *g, const struct stop *s) {
 /* A place that was sought is no event: how the program would end there does not matter to gdb. */
 static struct stop as_place(struct stop s) {
     if (s.reason == STOP_KILLED) s.reason = STOP_SIGNAL;
-    if (s.reason == STOP_BEGIN || s.reason == STOP_END || s.reason == STOP_EXITED || s.reason == STOP_BREAKPOINT)
+    if (s.reason == STOP_BEGIN || s.reason == STOP_END || s.reason == STOP_EXITED || s.reason == STOP_BREAKPOINT ||
+        s.reason == STOP_CALL || s.reason == STOP_RETURN || s.reason == STOP_FORK)
         s.reason = STOP_STEP;
     return s;
 }
@@ -262,6 +269,9 @@ void stop_reply(struct gdb *g, struct stop s, enum report report) {
     case STOP_BREAKPOINT: put_break(g, s.thread); break;
     case STOP_WATCHPOINT: put_watch(g, s.addr); break;
     case STOP_EXEC: put_exec(g); break;
+    case STOP_CALL: out_format(o, "syscall_entry:%x;", (unsigned)s.call); break;
+    case STOP_RETURN: out_format(o, "syscall_return:%x;", (unsigned)s.call); break;
+    case STOP_FORK: put_fork(g, s.child); break;
     case STOP_BEGIN: out_str(o, "replaylog:begin;"); break;
     case STOP_END:
     case STOP_EXITED:

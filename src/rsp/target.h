@@ -33,6 +33,9 @@ enum stop_reason {
     STOP_EXITED,      /* the process exited with `status` (forward) */
     STOP_KILLED,      /* the process was killed by `signo` */
     STOP_EXEC,        /* another program: the next one; backward: the one before, in front of the call that ends it */
+    STOP_CALL,        /* in front of system call `call` */
+    STOP_RETURN,      /* behind it */
+    STOP_FORK,        /* the program has made process `child` */
     STOP_FAILED,      /* the replay diverged or broke: `text` */
 };
 
@@ -40,6 +43,7 @@ struct stop {
     enum stop_reason reason;
     int thread; /* tid, as recorded, of the thread that stopped */
     int signo, status;
+    int call, child;
     uint64_t addr;         /* STOP_WATCHPOINT */
     bool is_other_program; /* than the one before: the debugger must be told */
     char text[256];
@@ -52,6 +56,13 @@ enum break_kind { BREAK_EXEC, BREAK_WRITE, BREAK_READ, BREAK_ACCESS, BREAK_STORE
 struct condition {
     uint8_t *code;
     size_t n;
+};
+
+/* What else to stop for. */
+#define CALLS_MAX 512
+struct catches {
+    uint64_t calls[CALLS_MAX / 64]; /* system calls, bit by number: in front of them, and behind */
+    bool forks;                     /* where a process was made */
 };
 
 struct thread_facts {
@@ -95,6 +106,7 @@ struct target_ops {
     struct stop (*step_of)(struct target *t, bool backward, int tid);
     /* Which signals to stop for: bit N - 1 for signal N. All, if never called. */
     void (*want_signals)(struct target *t, uint64_t set);
+    void (*want_catches)(struct target *t, const struct catches *c);
     /* A place, by position; or the begin or the end. */
     struct stop (*seek)(struct target *t, struct position to);
     struct stop (*seek_begin)(struct target *t);
@@ -115,6 +127,8 @@ struct target_ops {
     /* siginfo_t of the signal that was last stopped for; 0: none. */
     size_t (*siginfo)(struct target *t, void *to, size_t cap);
     int (*pid)(struct target *t);
+    /* Another process of the recording instead of this one, at its begin. False: there is none, and all is as before. NULL: never. */
+    bool (*enter_process)(struct target *t, int pid);
     bool (*exe_path)(struct target *t, char *out, size_t cap); /* as recorded */
     /* A file of the recording by its recorded path, open for reading; -1: the recording does not have it. */
     int (*open_file)(struct target *t, const char *path);

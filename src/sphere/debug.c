@@ -43,7 +43,7 @@ static enum worker_reason soon_why; /* ... for this */
 
 static struct worker_run run;
 static gaddr from_pc; /* where it began */
-static uint64_t from_rsp, from_ticks, began_us;
+static uint64_t from_rsp, from_ticks, from_event, began_us;
 static uint64_t hits;
 
 /* A watched page was opened by an instruction of the program. */
@@ -209,6 +209,7 @@ static void describe(struct thread *t, enum worker_reason why) {
 }
 
 static bool hits_break(struct thread *t);
+static enum worker_reason behind_call(struct thread *t);
 
 /* The run that is asked for begins. False: it is over already. */
 static bool begin_run(struct thread *t) {
@@ -220,6 +221,7 @@ static bool begin_run(struct thread *t) {
     from_pc = who->tb->pc;
     from_rsp = who->tb->gpr[RSP];
     from_ticks = ticks_total(who->tb);
+    from_event = stream_taken();
     began_us = now_us();
     here = place_of(t);
     stop_soon = false;
@@ -227,8 +229,10 @@ static bool begin_run(struct thread *t) {
     t->debugged.once = false;
     slot->stop.traced = 0;
     if (run.trace) remember(t);
-    if (run.fresh && hits_break(t)) {
-        describe(t, WORKER_BREAK);
+    enum worker_reason why = run.fresh ? behind_call(t) : WORKER_NONE;
+    if (why == WORKER_NONE && run.fresh && hits_break(t)) why = WORKER_BREAK;
+    if (why != WORKER_NONE) {
+        describe(t, why);
         return false;
     }
     if (watch_has_break(t->tb->pc)) t->debugged.once = true;
@@ -331,6 +335,65 @@ static bool is_true_here(const struct thread *t) {
 
 static bool hits_break(struct thread *t) {
     return watch_has_break(t->tb->pc) && is_true_here(t) && count_hit(t, WORKER_BREAK, t->tb->pc);
+}
+
+/* ---- system calls ---- */
+
+static bool is_caught(uint64_t nr) { return nr < WORKER_CALLS && run.catches.calls[nr / 64] >> nr % 64 & 1; }
+
+bool debug_call_begins(struct thread *t) {
+    struct tblock *tb = t->tb;
+    t->debugged.call = tb->gpr[RAX];
+    if (!is_begun || run.step || t->legacy.under_way || !is_caught(tb->gpr[RAX])) return true;
+    gaddr next = tb->pc;
+    gate_retry(tb, next);
+    bool is_begin = tb->pc == from_pc && ticks_total(tb) == from_ticks && stream_taken() == from_event;
+    if ((is_begin && !run.fresh) || !count_hit(t, WORKER_CALL, 0)) {
+        tb->pc = next;
+        return true;
+    }
+    see(t);
+    slot->stop.call = (uint32_t)tb->gpr[RAX];
+    tb->debug = stop_soon = true;
+    soon_why = WORKER_CALL;
+    return false;
+}
+
+/* The process that the call has made; 0: none. */
+static int made_process(const struct thread *t) {
+    const struct tblock *tb = t->tb;
+    uint64_t flags = tb->gpr[RDI];
+    int64_t pid = (int64_t)tb->gpr[RAX];
+    switch (t->debugged.call) {
+    case __NR_fork:
+    case __NR_vfork: break;
+    case __NR_clone3:
+        if (!guest_read(&flags, tb->gpr[RDI], sizeof flags)) return 0;
+        /* fallthrough */
+    case __NR_clone:
+        if (flags & CLONE_THREAD) return 0;
+        break;
+    default: return 0;
+    }
+    return pid > 0 && pid <= INT32_MAX ? (int)pid : 0;
+}
+
+/* Whether to stop here because a system call is over. */
+static enum worker_reason behind_call(struct thread *t) {
+    struct worker_place p = place_of(t);
+    bool is_behind = t->debugged.returned && t->debugged.returned == p.event && p.event == base.event;
+    if (!is_behind || !p.is_exact || p.ticks != base.ticks || p.steps) return WORKER_NONE;
+    int child = run.catches.forks ? made_process(t) : 0;
+    slot->stop.call = (uint32_t)t->debugged.call;
+    slot->stop.child = child;
+    if (child && count_hit(t, WORKER_FORK, 0)) return WORKER_FORK;
+    return is_caught(t->debugged.call) && count_hit(t, WORKER_RETURN, 0) ? WORKER_RETURN : WORKER_NONE;
+}
+
+static bool has_catches(void) {
+    uint64_t any = run.catches.forks;
+    for (size_t i = 0; i < WORKER_CALLS / 64; i++) any |= run.catches.calls[i];
+    return any;
 }
 
 void debug_break(struct tblock *tb) {
@@ -522,7 +585,8 @@ static void direct(struct thread *t) {
     struct worker_place p = {stream_taken(), ticks_total(t->tb), 0, 0, 0};
     bool past = run.aim && compare(&p, run.event, run.ticks, 0) > 0;
     t->tb->debug_step = wants_step(t);
-    t->tb->debug = t->tb->debug_step || past || stop_soon || watch_is_open();
+    bool returns = base.is_fresh && t->debugged.returned == base.event && has_catches();
+    t->tb->debug = t->tb->debug_step || past || stop_soon || returns || watch_is_open();
     if (!t->tb->debug) base.is_known = base.is_fresh = false;
 }
 
@@ -546,6 +610,7 @@ uint64_t debug_budget(struct thread *t, uint64_t n) {
         base.event = taken;
         base.ticks = now;
         base.is_fresh = true;
+        t->debugged.returned = t->debugged.in_call ? taken : 0;
         t->debugged.in_call = false;
         watch_events_taken();
         if ((taken & 63) == 0 || is_interrupted()) look_around();
@@ -627,9 +692,12 @@ static enum worker_reason why_stop(struct thread *t, bool moved) {
     }
     if (arrived) return WORKER_ARRIVED;
     if (run.step && t->number == run.thread && has_moved(t, from_pc, from_rsp, from_ticks)) return WORKER_STEPPED;
+    enum worker_reason call = moved && !run.step ? behind_call(t) : WORKER_NONE;
+    if (call != WORKER_NONE) return call;
     bool own_step = run.step && t->number == run.thread;
     if (moved && wants_step(t) && !own_step && hits_break(t)) return WORKER_BREAK;
-    if (stop_soon && (here.is_exact || soon_why == WORKER_WATCH)) return soon_why;
+    bool anywhere = soon_why == WORKER_WATCH || soon_why == WORKER_CALL;
+    if (stop_soon && (here.is_exact || anywhere)) return soon_why;
     return WORKER_NONE;
 }
 

@@ -29,6 +29,8 @@ int debug_page_log(void);
 
 /* The R-thread is about to take events; the instruction that needs them has not been done. */
 void debug_op(struct thread *t, bool is_call);
+/* A system call is about to be made; pc is behind the instruction. False: the run stops in front of it, where pc is now. */
+bool debug_call_begins(struct thread *t);
 /* An R-thread was made by t. */
 void debug_thread_made(struct thread *t, struct thread *child);
 /* It is no more; others go on. */

@@ -69,7 +69,10 @@ static void answer_call(struct tblock *tb) {
 
 static void on_syscall(struct tblock *tb) {
     struct thread *t = tb->thread;
-    if (unlikely(debug_is_on)) debug_op(t, true);
+    if (unlikely(debug_is_on)) {
+        if (!debug_call_begins(t)) return;
+        debug_op(t, true);
+    }
     if (debug_is_diverted) {
         uint64_t nr = tb->gpr[RAX], a[6], flags = flags_at_call(tb);
         gaddr next = tb->pc;
@@ -83,6 +86,7 @@ static void on_syscall(struct tblock *tb) {
 
 void replay_enter_call(void) {
     struct tblock *tb = thread_self()->tb;
+    tb->thread->debugged.call = tb->gpr[RAX];
     answer_call(tb);
     engine_run(tb);
 }

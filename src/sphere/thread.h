@@ -82,6 +82,7 @@ struct debugged {
     uint64_t op_event, op_ticks; /* where it last took events... */
     gaddr op_pc;                 /* ... and the instruction that needed them */
     bool has_op, in_call;
+    uint64_t call, returned; /* the system call it made last, and the event that it went on behind it with; 0: none */
     bool once;     /* one instruction, then as the run says */
     char name[16]; /* that the program gave it; "": none */
 };

@@ -402,6 +402,31 @@ def exec_of_another_program(recordings):
         check(gdb, gdb.where() == at, "another place")
 
 
+@scenario(quick=True)
+def follow_fork(recordings):
+    """Into the child, with the breakpoints; from there to the other one and back by `attach`."""
+    recording = recordings.of("family")
+    parent, first, second = process_list(recording)[:3]
+    with Gdb(recording) as gdb:
+        gdb.do("break before_exec", "break in_child")
+        gdb.do("set follow-fork-mode child", "catch fork")
+        gdb.expect("continue", f"forked process {first}")
+        at = gdb.where()
+        gdb.do("delete 3") # the catchpoint
+        gdb.expect("continue", f"[Detaching after fork from parent process {parent}]", "in_child")
+        gdb.expect("info inferiors", f"* 2    process {first}")
+        gdb.expect("reverse-continue", NO_MORE)
+        gdb.expect("p $rax", "= 0")
+        gdb.expect("continue", "in_child")
+        gdb.do("detach")
+        gdb.do(f"attach {second}")
+        gdb.expect("continue", "before_exec (n=50)")
+        gdb.do("detach", f"attach {parent}", "set follow-fork-mode parent")
+        gdb.do(f"seek {at.text}")
+        check(gdb, gdb.where() == at, "another place")
+        gdb.expect("continue", "before_exec (n=6)")
+
+
 # ---- long searches ----
 
 @scenario()

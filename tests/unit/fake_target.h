@@ -30,6 +30,7 @@ struct fake {
     uint64_t t, end;
     uint64_t signal_at; /* SIGUSR1 is delivered here; 0: never */
     uint64_t signals;   /* to stop for */
+    struct catches catches;
     uint64_t stray;     /* reads outside the guest */
     bool interrupted;
     unsigned breaks[FAKE_LOOP], watches[3][FAKE_WORDS]; /* by break_kind - 1 */
@@ -170,6 +171,7 @@ static struct stop fake_step_of(struct target *t, bool backward, int tid) {
 }
 
 static void fake_want_signals(struct target *t, uint64_t set) { fake_of(t)->signals = set; }
+static void fake_want_catches(struct target *t, const struct catches *c) { fake_of(t)->catches = *c; }
 
 static struct stop fake_go(struct fake *f, uint64_t t, enum stop_reason why) {
     f->changed = false;
@@ -304,6 +306,7 @@ static const struct target_ops fake_ops = {
     .run = fake_run,
     .step_of = fake_step_of,
     .want_signals = fake_want_signals,
+    .want_catches = fake_want_catches,
     .seek = fake_seek,
     .seek_begin = fake_seek_begin,
     .seek_end = fake_seek_end,
