@@ -57,15 +57,36 @@ static int write_all(int fd, const uint8_t *p, size_t n, off_t at) {
     return 0;
 }
 
+static void hash_zeros(XXH3_state_t *hash, uint8_t *buf, uint64_t n) {
+    memset(buf, 0, CHUNK);
+    for (; n; n -= n < CHUNK ? n : CHUNK) XXH3_128bits_update(hash, buf, n < CHUNK ? n : CHUNK);
+}
+
+struct source {
+    int fd;
+    bool is_ours; /* its position may be changed */
+};
+
+/* Where data begins at or behind `at`: holes are not read, they may be much larger than what there is. */
+static off_t data_from(struct source s, off_t at) {
+    if (!s.is_ours) return at;
+    off_t data = lseek(s.fd, at, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) data = lseek(s.fd, 0, SEEK_END);
+    return data > at ? data : at;
+}
+
 /* Hashes the whole of `from` and, if `to` is not -1, copies it there; holes stay holes. */
-static int hash_and_copy(int from, int to, struct object_name *name, uint64_t *size) {
+static int hash_and_copy(struct source from, int to, struct object_name *name, uint64_t *size) {
     XXH3_state_t *hash = XXH3_createState();
     uint8_t *buf = aligned_alloc(4096, CHUNK);
     int err = hash && buf ? 0 : ENOMEM;
     off_t at = 0;
     if (!err) XXH3_128bits_reset(hash);
     while (!err) {
-        ssize_t n = pread(from, buf, CHUNK, at);
+        off_t data = data_from(from, at);
+        if (data > at) hash_zeros(hash, buf, (uint64_t)(data - at));
+        at = data;
+        ssize_t n = pread(from.fd, buf, CHUNK, at);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) err = errno;
         if (n <= 0) break;
@@ -85,8 +106,8 @@ static int hash_and_copy(int from, int to, struct object_name *name, uint64_t *s
 }
 
 /* The name is that of the bytes that arrived: a file that changes meanwhile cannot make a wrong object. */
-static int fill_object(int from, int to, struct object_name *name, uint64_t *size) {
-    if (ioctl(to, FICLONE, from) == 0) return hash_and_copy(to, -1, name, size);
+static int fill_object(struct source from, int to, struct object_name *name, uint64_t *size) {
+    if (ioctl(to, FICLONE, from.fd) == 0) return hash_and_copy((struct source){to, true}, -1, name, size);
     return hash_and_copy(from, to, name, size);
 }
 
@@ -96,7 +117,7 @@ static bool has_space(const struct store *s, const struct stat *st) {
     return (uint64_t)v.f_bavail * v.f_frsize >= (uint64_t)st->st_blocks * 512 + s->min_free;
 }
 
-static int copy_in(struct store *s, int from, const struct stat *st, struct object_name *name) {
+static int copy_in(struct store *s, struct source from, const struct stat *st, struct object_name *name) {
     static unsigned serial;
     char temp[64], path[OBJECT_FILE], dir[3];
     uint64_t size;
@@ -117,19 +138,24 @@ static int copy_in(struct store *s, int from, const struct stat *st, struct obje
     return err;
 }
 
+/* The program's descriptor may be one that cannot be read (O_DIRECT, O_WRONLY), and its position is the program's. */
+static int open_again(int fd) {
+    char self[64];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    return open(self, O_RDONLY | O_CLOEXEC);
+}
+
+static bool is_sparse(const struct stat *st) { return (uint64_t)st->st_blocks * 512 < (uint64_t)st->st_size / 2; }
+
 int store_keep(struct store *s, int fd, struct object_name *name, struct stat *st) {
     uint64_t size;
     if (fstat(fd, st) < 0) return errno;
     if (!S_ISREG(st->st_mode)) return ENODEV;
-    int own = -1;
-    int err = hash_and_copy(fd, -1, name, &size);
-    if (err == EINVAL || err == EBADF) { /* opened with O_DIRECT, or not for reading */
-        char self[64];
-        snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
-        own = open(self, O_RDONLY | O_CLOEXEC);
-        if (own >= 0) err = hash_and_copy(fd = own, -1, name, &size);
-    }
-    if (!err && !store_has(s, *name, size)) err = copy_in(s, fd, st, name);
+    int own = open_again(fd);
+    struct source from = {own >= 0 ? own : fd, own >= 0};
+    /* hashing what is mostly holes takes longer than copying the rest */
+    int err = is_sparse(st) ? 0 : hash_and_copy(from, -1, name, &size);
+    if (!err && (is_sparse(st) || !store_has(s, *name, size))) err = copy_in(s, from, st, name);
     if (own >= 0) close(own);
     return err;
 }

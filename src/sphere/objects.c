@@ -1,6 +1,7 @@
 #include "sphere/objects.h"
 
 #include <linux/fcntl.h>
+#include <linux/fs.h>
 #include <linux/futex.h>
 #include <linux/mman.h>
 #include <linux/time_types.h>
@@ -200,21 +201,27 @@ int objects_open_kept(const struct object_name *name) {
     return kept[i].fd = objects_open(name);
 }
 
-static void fill(int to, const struct ev_mapped *m) {
-    if (!m->object.lo && !m->object.hi) return;
-    int from = objects_open(&m->object);
-    for (long n; (n = SYS(sendfile, to, from, 0, 1ul << 30)) > 0;) {}
-    SYS(close, from);
+/* The next bytes of the file from *at on that are no hole. False: there are none. */
+static bool next_data(int fd, uint64_t *at, uint64_t *end) {
+    long data = SYS(lseek, fd, *at, SEEK_DATA);
+    if (data < 0) return false;
+    long hole = SYS(lseek, fd, data, SEEK_HOLE);
+    *at = (uint64_t)data;
+    *end = hole < 0 ? UINT64_MAX : (uint64_t)hole;
+    return true;
 }
 
 void objects_fill(int to, uint64_t base, const struct ev_mapped *m) {
     static uint64_t piece[65536 / 8];
     if (!m->object.lo && !m->object.hi) return;
     int from = objects_open(&m->object);
-    uint64_t at = 0;
-    for (long n; memset(piece, 0, sizeof piece), (n = SYS(pread64, from, piece, sizeof piece, at)) > 0;
-         at += (uint64_t)n)
-        if (!is_zero(piece, n) && SYS(pwrite64, to, piece, n, base + at) != n) die("no memory for a shared file");
+    for (uint64_t at = 0, end; next_data(from, &at, &end);)
+        for (long n; at < end; at += (uint64_t)n) {
+            memset(piece, 0, sizeof piece);
+            n = SYS(pread64, from, piece, MIN(sizeof piece, end - at), at);
+            if (n <= 0) die("an object of the store cannot be read (error %ld)", -n);
+            if (!is_zero(piece, n) && SYS(pwrite64, to, piece, n, base + at) != n) die("no memory for a shared file");
+        }
     SYS(close, from);
 }
 
@@ -241,6 +248,6 @@ uint64_t objects_tracked(uint64_t object, const struct ev_mapped *first) {
 int objects_copy(const struct ev_mapped *m) {
     long fd = SYS(memfd_create, "reprise", 1 /* MFD_CLOEXEC */);
     if (fd < 0 || SYS(ftruncate, fd, m->size) != 0) die("no memory for a copy of a file of %lu bytes", m->size);
-    fill((int)fd, m);
+    objects_fill((int)fd, 0, m);
     return (int)fd;
 }
