@@ -1,7 +1,9 @@
 /* Calls with a path that may lead to what /proc says about the program: they get the program's view.
  * Only such paths are touched; everything else goes to the kernel as it is. */
+#include <asm/stat.h>
 #include <linux/fcntl.h>
 #include <linux/openat2.h>
+#include <linux/stat.h>
 
 #include "inproc/str.h"
 #include "inproc/sys.h"
@@ -33,15 +35,50 @@ static long at_path(struct tblock *t, uint64_t a[6], int dirfd, int arg, bool fo
     return err ? err : gate_syscall((long)t->gpr[RAX], a);
 }
 
-long sys_stat(struct tblock *t, uint64_t a[6]) { return at_path(t, a, AT_FDCWD, 0, true); }
-long sys_lstat(struct tblock *t, uint64_t a[6]) { return at_path(t, a, AT_FDCWD, 0, false); }
+/* /proc/self/task has a link for each thread: some programs count threads by this. `path` 0: dirfd itself. */
+static void hide_services(int dirfd, gaddr path, gaddr links, size_t width) {
+    char text[PATH_SEEN];
+    struct proc_file f;
+    uint64_t n = 0, services = proc_services();
+    if (likely(!services) || !guest_read(&n, links, width) || n <= 2 + services) return;
+    bool by_name = path && guest_read_string(text, path, PATH_SEEN) > 0;
+    if (!(by_name ? proc_find(dirfd, text, &f) : proc_find_fd(dirfd, &f)) || f.what != PROC_FOLDER_TASK || !f.self) return;
+    n -= services;
+    guest_write(links, &n, width);
+}
+
+static long stat_path(struct tblock *t, uint64_t a[6], bool follow) {
+    gaddr path = a[0];
+    long ret = at_path(t, a, AT_FDCWD, 0, follow);
+    if (ret == 0) hide_services(AT_FDCWD, path, a[1] + offsetof(struct stat, st_nlink), 8);
+    return ret;
+}
+
+long sys_stat(struct tblock *t, uint64_t a[6]) { return stat_path(t, a, true); }
+long sys_lstat(struct tblock *t, uint64_t a[6]) { return stat_path(t, a, false); }
+
+long sys_fstat(struct tblock *t, uint64_t a[6]) {
+    if (fd_is_own(a[0])) return -EBADF;
+    long ret = gate_syscall(__NR_fstat, a);
+    if (ret == 0) hide_services((int)a[0], 0, a[1] + offsetof(struct stat, st_nlink), 8);
+    return ret;
+}
+
 long sys_access(struct tblock *t, uint64_t a[6]) { return at_path(t, a, AT_FDCWD, 0, true); }
 
 /* newfstatat has its flags in the fourth argument, statx in the third, faccessat2 in the fourth; faccessat has none. */
 long sys_fstatat(struct tblock *t, uint64_t a[6]) {
     if (fd_is_own(a[0])) return -EBADF;
-    uint64_t flags = t->gpr[RAX] == __NR_statx ? a[2] : a[3];
-    return at_path(t, a, (int)a[0], 1, !(flags & AT_SYMLINK_NOFOLLOW));
+    bool is_statx = t->gpr[RAX] == __NR_statx;
+    uint64_t flags = is_statx ? a[2] : a[3];
+    gaddr path = a[1];
+    long ret = at_path(t, a, (int)a[0], 1, !(flags & AT_SYMLINK_NOFOLLOW));
+    if (ret != 0) return ret;
+    if (is_statx)
+        hide_services((int)a[0], path, a[4] + offsetof(struct statx, stx_nlink), 4);
+    else
+        hide_services((int)a[0], path, a[2] + offsetof(struct stat, st_nlink), 8);
+    return 0;
 }
 
 long sys_faccessat(struct tblock *t, uint64_t a[6]) {

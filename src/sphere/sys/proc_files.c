@@ -60,6 +60,7 @@ static size_t last_word(const char *text, size_t *end, const char **word) {
 static bool maybe(const char *path) {
     size_t end = strlen(path);
     const char *word;
+    while (end && path[end - 1] == '/') end--;
     size_t n = last_word(path, &end, &word);
     if (n == 0) return false;
     if (word[0] >= '0' && word[0] <= '9') return fd_is_own((uint64_t)whole_number(word, n));
@@ -162,7 +163,7 @@ bool proc_folder(int fd, struct proc_file *out) {
 /* Threads of this process that are the runtime's own. */
 static bool is_service(const struct thread *t) { return t->in_use && t->service && t->tid; }
 
-static uint64_t n_services(void) {
+uint64_t proc_services(void) {
     uint64_t n = 0;
     for (struct thread *t = threads_first(); t; t = t->next) n += is_service(t);
     return n;
@@ -503,7 +504,7 @@ static void write_status(int from, struct text *out, const struct thread *t) {
         if (str_starts(line, "SigBlk:")) fmt_into(row, sizeof row, "SigBlk:\t%016lx", m.blocked);
         if (str_starts(line, "SigIgn:")) fmt_into(row, sizeof row, "SigIgn:\t%016lx", m.ignored);
         if (str_starts(line, "SigCgt:")) fmt_into(row, sizeof row, "SigCgt:\t%016lx", m.caught);
-        if (str_starts(line, "Threads:")) fmt_into(row, sizeof row, "Threads:\t%lu", number_of(line + 8) - n_services());
+        if (str_starts(line, "Threads:")) fmt_into(row, sizeof row, "Threads:\t%lu", number_of(line + 8) - proc_services());
         if (str_starts(line, "Seccomp:")) fmt_into(row, sizeof row, "Seccomp:\t%d", t->seccomp.mode);
         if (str_starts(line, "Seccomp_filters:")) fmt_into(row, sizeof row, "Seccomp_filters:\t%d", t->seccomp.count);
         put_line(out, row[0] ? row : line);
@@ -538,7 +539,7 @@ static void write_stat(int from, struct text *out, const struct thread *t) {
     int field = 2;
     put(out, line, (size_t)(behind_name - line));
     copy_fields(out, &s, &field, 20);
-    put_field(out, &s, &field, number_of(s) - n_services());
+    put_field(out, &s, &field, number_of(s) - proc_services());
     copy_fields(out, &s, &field, 32);
     for (int i = 0; i < 3 && *s; i++) put_field(out, &s, &field, value[i] & 0x7fffffff);
     put_line(out, s);

@@ -34,6 +34,9 @@ bool proc_folder(int fd, struct proc_file *out);
 /* Whether an entry of such a folder must not be seen. */
 bool proc_hides(const struct proc_file *folder, const char *name);
 
+/* How many threads of this process are the runtime's own. */
+uint64_t proc_services(void);
+
 /* Where /proc/PID/exe leads: the length of the path, or -errno. */
 long proc_exe_path(const struct proc_file *f, char *out, size_t cap);
 /* Opens what the link leads to, even if it has no path any more. */
