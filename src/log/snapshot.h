@@ -1,6 +1,6 @@
 /* Snapshot: what a checkpoint holds beside memory: registers and masks of all R-threads, handlers, mappings, and where the stream
  * goes on. A struct snapshot; n_threads times a struct snapshot_thread with `extended_size` bytes behind it; n_regions times a
- * struct snapshot_region. Written by the runtime that records, read by one that restores; the bytes are hostile then.
+ * struct snapshot_region; seccomp filters as text. Written by the runtime that records, read by one that restores; the bytes are hostile then.
  * Normative text: docs/formats.md. */
 #ifndef REPRISE_LOG_SNAPSHOT_H
 #define REPRISE_LOG_SNAPSHOT_H
@@ -9,11 +9,12 @@
 
 #include "log/events.h"
 
-#define SNAPSHOT_MAGIC 0x31305041534e5052ull /* "RPNSAP01" */
+#define SNAPSHOT_MAGIC 0x32305041534e5052ull /* "RPNSAP02" */
 #define SNAPSHOT_SIGNALS 64
 #define SNAPSHOT_EXTENDED_MAX 16384u /* a multiple of 8 */
 #define SNAPSHOT_THREADS_MAX 65536u
 #define SNAPSHOT_REGIONS_MAX 1000000u
+#define SNAPSHOT_FILTERS_MAX (64ul << 20) /* bytes */
 
 struct snapshot_action {
     uint64_t handler, flags, restorer, mask;
@@ -30,6 +31,8 @@ struct snapshot {
     uint32_t extended_size; /* bytes of vector and x87 registers behind each thread, as xsave lays them out */
     uint32_t mdwe;
     uint64_t ended_ticks;                             /* of R-threads that have ended */
+    uint32_t seccomp_mode, n_filters; /* of all R-threads */
+    uint64_t filters_len;             /* bytes of filters behind the regions: each in hexadecimal digits and a NUL, padded to 8 */
     struct snapshot_action actions[SNAPSHOT_SIGNALS]; /* of signal 1, 2 ... */
     char comm[16];
     char exe[512];
@@ -68,7 +71,7 @@ struct snapshot_region {
     struct ev_map map;
 };
 
-_Static_assert(sizeof(struct snapshot) == 2656, "snapshot");
+_Static_assert(sizeof(struct snapshot) == 2672, "snapshot");
 _Static_assert(sizeof(struct snapshot_thread) == 440, "snapshot_thread");
 
 #endif

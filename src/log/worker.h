@@ -65,6 +65,7 @@ struct worker_stop {
     uint32_t is_again; /* the instruction here took the last events, and has yet to be done */
     uint32_t call;     /* WORKER_CALL, WORKER_RETURN */
     int32_t child;     /* WORKER_FORK */
+    uint64_t copied; /* pages that a copy of the worker has for itself at once: contents of shared files */
     uint64_t work; /* grows along the execution: roughly ticks of all R-threads */
     uint64_t gpr[16], pc, rflags;
     uint64_t collected;    /* with `collect`: hits, of which data holds the last WORKER_HITS, as a ring */

@@ -35,7 +35,7 @@ static uint64_t available_pages(void) {
 }
 
 void checkpoints_plan(struct timeline *t, const struct worker *w) {
-    uint64_t pages = private_pages(w) + 256, us = pages * PAGE_COST_US * COST_SHARE;
+    uint64_t pages = private_pages(w) + w->stop.copied + 256, us = pages * PAGE_COST_US * COST_SHARE;
     uint64_t most = t->n_checkpoints + available_pages() / 2 / pages;
     t->interval_us = us < INTERVAL_LEAST ? INTERVAL_LEAST : us > INTERVAL_MOST ? INTERVAL_MOST : us;
     t->most_checkpoints = most < LEAST ? LEAST : most > CHECKPOINTS_MAX ? CHECKPOINTS_MAX : most;

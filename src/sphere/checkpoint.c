@@ -90,8 +90,8 @@ void checkpoint_op(struct thread *t) {
 static bool is_readable_by_others(const struct thread *t, const struct thread *self) {
     if (!t->in_use || t->service || t->awaits == AWAITS_NOTHING) return true;
     if (t->tracee) return false; /* where it is, is its tracer's business, too */
-    return t->process == self->process && !t->vforked && !t->seccomp.mode && !t->tracee && !t->traced_by_outsider &&
-           (t == self || t->scheduled);
+    bool same_filters = t->seccomp.mode == self->seccomp.mode && t->seccomp.last == self->seccomp.last;
+    return t->process == self->process && !t->vforked && same_filters && !t->traced_by_outsider && (t == self || t->scheduled);
 }
 
 static bool has_shared_memory(void) {
@@ -126,7 +126,7 @@ static bool take(struct thread *t, uint8_t flags, uint32_t why, bool wait) {
     if (!(flags & EVF_AFTER)) checkpoint_op(t);
     uint64_t event = stream_written() + 1;
     uint64_t position = stream_position() + sizeof(struct event) + sizeof(struct ev_checkpoint);
-    size_t size = snapshot_size();
+    size_t size = snapshot_size(t);
     void *state = arena_try_pages(size);
     if (!state) return false;
     snapshot_write(t, event, position, ended_ticks, state);

@@ -132,6 +132,11 @@ void contents_after_fork(void) {
     SYS(close, copy);
 }
 
+uint64_t contents_pages(void) {
+    struct stat st;
+    return fd && SYS(fstat, fd, &st) == 0 ? (uint64_t)st.st_blocks * 512 / PAGE_SIZE : 0;
+}
+
 static bool is_zero(const uint64_t *page) {
     for (size_t i = 0; i < PAGE_SIZE / 8; i++)
         if (page[i]) return false;

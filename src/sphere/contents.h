@@ -11,5 +11,6 @@ struct file_source contents_of(uint64_t object, const struct ev_mapped *first);
 void contents_after_fork(void);
 /* Of all of it. */
 uint64_t contents_hash(void);
+uint64_t contents_pages(void);
 
 #endif

@@ -38,8 +38,6 @@ void gate_retry(struct tblock *t, gaddr next);
 /* The call is over: what the processor leaves in registers. `flags` are those at the call. */
 void gate_finish(struct tblock *t, gaddr next, uint64_t flags, long ret);
 
-/* Asks the program's seccomp filters. False: the call is not to be made; its result, or a signal, is there already. */
-bool gate_filters_allow(struct tblock *t, uint64_t nr, const uint64_t a[6], gaddr next, uint64_t flags);
 
 /* The program's call as it is, arguments from its registers. */
 long gate_forward(struct tblock *t);

@@ -36,6 +36,16 @@ static bool checkpoint_before_exit(struct tblock *tb, gaddr next) {
     return false;
 }
 
+/* False: a filter of the program's has answered the call, which leaves an event like any other: others may have had the turn. */
+static bool filters_allow(struct tblock *tb, uint64_t nr, const uint64_t a[6], gaddr next, uint64_t flags) {
+    long verdict = seccomp_apply(tb, nr, a);
+    if (verdict == SECCOMP_ALLOWED || verdict == SECCOMP_DELIVERED) return verdict == SECCOMP_ALLOWED;
+    record_call(tb->thread, nr, a, verdict, 0);
+    gate_finish(tb, next, flags, verdict);
+    stream_commit();
+    return false;
+}
+
 static void on_syscall(struct tblock *tb) {
     struct thread *t = tb->thread;
     uint64_t nr = tb->gpr[RAX], a[6];
@@ -63,7 +73,7 @@ static void on_syscall(struct tblock *tb) {
         nr = tb->gpr[RAX];
         gate_args(tb, a);
     }
-    if (unlikely(t->seccomp.mode) && !gate_filters_allow(tb, nr, a, next, flags)) return;
+    if (unlikely(t->seccomp.mode) && !filters_allow(tb, nr, a, next, flags)) return;
     switch (nr) {
     case __NR_exit:
         if (order_is_last() && checkpoint_before_exit(tb, next)) return;

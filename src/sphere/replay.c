@@ -19,6 +19,18 @@
 
 static uint64_t flags_at_call(const struct tblock *tb) { return tb->rflags | (tb->trap_flag ? RFLAGS_TF : 0); }
 
+/* False: a filter of the program's has answered the call, as it did then. */
+static bool filters_allow(struct tblock *tb, const struct event *e, uint64_t nr, const uint64_t a[6], gaddr next, uint64_t flags) {
+    struct thread *t = tb->thread;
+    long verdict = seccomp_apply(tb, nr, a);
+    if (verdict == SECCOMP_ALLOWED || verdict == SECCOMP_DELIVERED) return verdict == SECCOMP_ALLOWED;
+    struct ev_syscall s = replay_take_call(t, e, nr, a);
+    replay_check_result(t, nr, s.ret, verdict);
+    gate_finish(tb, next, flags, verdict);
+    replay_arm(t);
+    return false;
+}
+
 static void answer_call(struct tblock *tb) {
     struct thread *t = tb->thread;
     t->awaits = AWAITS_CALL;
@@ -46,7 +58,7 @@ static void answer_call(struct tblock *tb) {
         gate_args(tb, a);
         e = replay_next(t);
     }
-    if (unlikely(t->seccomp.mode) && !gate_filters_allow(tb, nr, a, next, flags)) return;
+    if (unlikely(t->seccomp.mode) && !filters_allow(tb, e, nr, a, next, flags)) return;
     switch (nr) {
     case __NR_exit:
     case __NR_exit_group: replay_exit(t); break;

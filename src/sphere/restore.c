@@ -87,8 +87,11 @@ static void fill_memory(int fd, const struct image_head *h) {
 
 /* ---- R-threads ---- */
 
+static struct seccomp filters; /* all R-threads have the same */
+
 static void set_thread(struct thread *t, const struct snapshot_thread *s) {
     struct tblock *tb = t->tb;
+    t->seccomp = filters;
     memcpy(tb->gpr, s->gpr, sizeof tb->gpr);
     tb->pc = s->pc;
     tb->rflags = s->rflags;
@@ -162,14 +165,18 @@ static void restore_threads(struct thread *t, const struct snapshot *s) {
 
 /* ---- the whole ---- */
 
+static uint64_t snapshot_len(const struct snapshot *s) {
+    return sizeof *s + s->n_threads * (sizeof(struct snapshot_thread) + s->extended_size) +
+           s->n_regions * sizeof(struct snapshot_region) + s->filters_len;
+}
+
 static void check(const struct snapshot *s, uint64_t len) {
     if (len < sizeof *s || s->magic != SNAPSHOT_MAGIC) damaged("it is of another version");
     if (s->n_threads > SNAPSHOT_THREADS_MAX || s->n_regions > SNAPSHOT_REGIONS_MAX ||
         s->extended_size > SNAPSHOT_EXTENDED_MAX)
         damaged("impossible numbers");
-    uint64_t need = sizeof *s + s->n_threads * (sizeof(struct snapshot_thread) + s->extended_size) +
-                    s->n_regions * sizeof(struct snapshot_region);
-    if (need != len) damaged("its length");
+    if (s->filters_len > SNAPSHOT_FILTERS_MAX) damaged("impossible numbers");
+    if (snapshot_len(s) != len) damaged("its length");
     if (s->xcr0 != sigframe_extended_mask() || s->extended_size != ((sigframe_extended_size() + 7) & ~7ul))
         die("checkpoints of the recording are those of another processor");
 }
@@ -199,6 +206,18 @@ static void restore_mappings(struct thread *t, const struct snapshot *s) {
     aspace_put_brk(s->brk_start, s->brk_end);
 }
 
+static void restore_filters(const struct snapshot *s) {
+    const char *end = (const char *)s + snapshot_len(s), *at = end - s->filters_len;
+    struct seccomp all = {0};
+    for (uint32_t i = 0; i < s->n_filters; i++) {
+        const char *text = at;
+        while (at < end && *at) at++;
+        if (at++ == end || !seccomp_from_text(&all, text)) damaged("its filters");
+    }
+    all.mode = (int)s->seccomp_mode;
+    filters = all;
+}
+
 void restore_start(struct thread *t, uint64_t stream, int image) {
     struct image_head head;
     read_at(image, &head, sizeof head, 0);
@@ -213,6 +232,7 @@ void restore_start(struct thread *t, uint64_t stream, int image) {
     fill_memory(image, &head);
     SYS(close, image);
     t->tgid = t->process->pid;
+    restore_filters(s);
     restore_threads(t, s);
     replay_go_on(t);
 }

@@ -39,9 +39,15 @@ static uint32_t count_regions(void) {
     return n;
 }
 
-size_t snapshot_size(void) {
+static size_t filters_len(const struct seccomp *s) {
+    size_t n = 0;
+    for (int i = 0; i < s->count; i++) n += seccomp_text_size(seccomp_nth(s, i));
+    return (n + 7) & ~7ul;
+}
+
+size_t snapshot_size(const struct thread *t) {
     return sizeof(struct snapshot) + count_threads() * (sizeof(struct snapshot_thread) + extended_size()) +
-           count_regions() * sizeof(struct snapshot_region);
+           count_regions() * sizeof(struct snapshot_region) + filters_len(&t->seccomp);
 }
 
 /* ---- R-threads ---- */
@@ -126,7 +132,10 @@ void snapshot_write(struct thread *t, uint64_t event, uint64_t position, uint64_
                            .xcr0 = sigframe_extended_mask(),
                            .extended_size = (uint32_t)extended_size(),
                            .mdwe = the_runtime.mdwe,
-                           .ended_ticks = ended_ticks};
+                           .ended_ticks = ended_ticks,
+                           .seccomp_mode = (uint32_t)t->seccomp.mode,
+                           .n_filters = (uint32_t)t->seccomp.count,
+                           .filters_len = filters_len(&t->seccomp)};
     aspace_get_brk(&s->brk_start, &s->brk_end);
     for (int i = 0; i < SNAPSHOT_SIGNALS; i++) {
         const struct ksigaction *a = &t->process->action[i + 1];
@@ -145,6 +154,11 @@ void snapshot_write(struct thread *t, uint64_t event, uint64_t position, uint64_
         if (m.runtime) continue;
         ((struct snapshot_region *)at)->map = objects_map_of(&m);
         at += sizeof(struct snapshot_region);
+    }
+    for (int i = 0; i < t->seccomp.count; i++) {
+        const struct seccomp_filter *f = seccomp_nth(&t->seccomp, i);
+        seccomp_to_text(f, (char *)at);
+        at += seccomp_text_size(f);
     }
 }
 

@@ -5,8 +5,8 @@
 #include "log/snapshot.h"
 #include "sphere/thread.h"
 
-/* Bytes that a snapshot will take. */
-size_t snapshot_size(void);
+/* Bytes that a snapshot taken by t will take. */
+size_t snapshot_size(const struct thread *t);
 /* Writes one; t is in front of an instruction. `event`, `position`: where the stream goes on. */
 void snapshot_write(struct thread *t, uint64_t event, uint64_t position, uint64_t ended_ticks, void *to);
 

@@ -1,7 +1,10 @@
 /* Has state of many kinds at any moment: threads in calls, preempted, with values in vector and x87 registers; handlers, masks, an
  * alternate stack; mappings that come, go, move and are closed. Ends as its argument says: crash, abort, exit, or fork (the child
- * crashes). */
+ * crashes); filter: exit, with seccomp filters. */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -9,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -38,7 +43,7 @@ static void *waiter(void *arg) { /* waits under another mask, again and again */
         struct timespec t = {0, 2000000};
         ppoll(NULL, 0, &t, &none);
         pthread_mutex_lock(&lock);
-        shared_sum += (unsigned)i;
+        shared_sum += (unsigned)i + (getppid() == -1 ? (unsigned)errno : 0); /* a filter's answer */
         pthread_mutex_unlock(&lock);
     }
     return NULL;
@@ -82,6 +87,7 @@ static unsigned long churn(unsigned round) {
     moving = mremap(moving, size, next, MREMAP_MAYMOVE);
     size = next;
     moving[round % size]++;
+    if (getppid() == -1) shared_sum += (unsigned long)errno; /* a filter */
     return moving[(round / 2) % size];
 }
 
@@ -90,7 +96,20 @@ static void end(const char *how) {
     if (strcmp(how, "abort") == 0) abort();
 }
 
+/* Calls of getppid get an answer from a filter, and then one from another. */
+static void add_filter(int answer) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0 /* nr */),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)answer),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof code / sizeof *code, code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) abort();
+}
+
 int main(int argc, char **argv) {
+    if (strcmp(argv[1], "filter") == 0) add_filter(33), add_filter(44);
     double seconds = argc > 2 ? atof(argv[2]) : 1;
     stack_t stack = {.ss_sp = malloc(65536), .ss_size = 65536};
     sigaltstack(&stack, NULL);
