@@ -46,6 +46,15 @@ static void drivers(void) {
     r.ifr_data = (void *)&info;
     int ret = ioctl(sock, SIOCETHTOOL, &r);
     printf("driver of lo: %s\n", ret == 0 ? info.driver : strerror(errno));
+    char essid[40] = "";
+    struct {
+        char name[16];
+        void *at;
+        uint16_t len, flags;
+        char rest[4];
+    } wireless = {.name = "lo", .at = essid, .len = 32};
+    ret = ioctl(sock, 0x8b1b /* SIOCGIWESSID */, &wireless);
+    printf("wireless network of lo: %d %s\n", ret, ret ? strerror(errno) : essid);
 }
 
 static void tunnels(void) {

@@ -324,8 +324,31 @@ static void ethtool(gaddr ifreq, struct writes *w) {
     w->anywhere(w);
 }
 
+#define WIRELESS_FIRST 0x8b00
+#define WIRELESS_LAST 0x8b2d
+
+/* struct iwreq: a name, and a value or a pointer to one. Even numbers set. */
+static void wireless(uint32_t nr, gaddr iwreq, struct writes *w) {
+    enum { IWREQ = 32, NAME_MOST = 33, RANGE_MOST = 1024 };
+    uint64_t at;
+    if (!(nr & 1) || !guest_read(&at, iwreq + 16, 8)) return;
+    writes_range(w, iwreq, IWREQ);
+    switch (nr) {
+    case 0x8b0b /* SIOCGIWRANGE */: writes_range(w, at, RANGE_MOST); break;
+    case 0x8b1b /* SIOCGIWESSID */:
+    case 0x8b1d /* SIOCGIWNICKN */: writes_range(w, at, NAME_MOST); break;
+    case 0x8b0d /* SIOCGIWPRIV */:
+    case 0x8b0f /* SIOCGIWSTATS */:
+    case 0x8b11 /* SIOCGIWSPY */:
+    case 0x8b17 /* SIOCGIWAPLIST */:
+    case 0x8b19 /* SIOCGIWSCAN */:
+    case 0x8b2b /* SIOCGIWENCODE */: w->anywhere(w); break;
+    }
+}
+
 void writes_ioctl(const uint64_t a[6], struct writes *w) {
     uint32_t nr = (uint32_t)a[1];
+    if (nr >= WIRELESS_FIRST && nr <= WIRELESS_LAST) return wireless(nr, a[2], w);
     switch (nr) {
     case SIOCGIFBR:
     case SIOCSIFBR: bridge(a[2], w); return;
