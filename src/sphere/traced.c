@@ -257,6 +257,24 @@ static bool stop_before_exit(struct tblock *tb) {
     return stop(tb->thread, &s);
 }
 
+static void stop_after_call(struct thread *t, struct stop *s, int64_t ret) {
+    struct tracee *e = t->tracee;
+    if (!e || e->how != RESUME_SYSCALL) return;
+    s->status = call_status(e);
+    e->info = (struct siginfo_raw){.signo = SIGTRAP_, .code = SIGTRAP_ | 0x80};
+    e->call = (struct syscall_info){
+        .op = PTRACE_SYSCALL_INFO_EXIT, .arch = ARCH_X86_64, .pc = t->tb->pc, .sp = t->tb->gpr[RSP]};
+    e->call.v[0] = (uint64_t)ret;
+    ((uint8_t *)&e->call.v[1])[0] = sys_failed(ret);
+    stop(t, s);
+}
+
+/* The call was not made; its end is shown all the same to a tracer that asks for it now. */
+static void stop_behind_skipped(struct tblock *tb, uint64_t nr) {
+    struct stop s = {.flags = EVF_AFTER, .orig_rax = nr};
+    stop_after_call(tb->thread, &s, (int64_t)tb->gpr[RAX]);
+}
+
 bool traced_gate(struct tblock *tb, gaddr next) {
     struct thread *t = tb->thread;
     if (t->kicked) look(t);
@@ -268,21 +286,13 @@ bool traced_gate(struct tblock *tb, gaddr next) {
         traced_safepoint(t, EVF_AT_GATE | EVF_RETRY);
         return false;
     }
-    bool shows = t->tracee->how == RESUME_SYSCALL || emulates_calls(t->tracee);
-    if (shows && !stop_before_call(tb)) return false;
+    uint64_t nr = tb->gpr[RAX];
+    bool skips = emulates_calls(t->tracee), shows = skips || t->tracee->how == RESUME_SYSCALL;
+    if (shows && !stop_before_call(tb)) {
+        if (skips) stop_behind_skipped(tb, nr);
+        return false;
+    }
     return stop_before_exit(tb);
-}
-
-static void stop_after_call(struct thread *t, struct stop *s, int64_t ret) {
-    struct tracee *e = t->tracee;
-    if (!e || e->how != RESUME_SYSCALL) return;
-    s->status = call_status(e);
-    e->info = (struct siginfo_raw){.signo = SIGTRAP_, .code = SIGTRAP_ | 0x80};
-    e->call = (struct syscall_info){
-        .op = PTRACE_SYSCALL_INFO_EXIT, .arch = ARCH_X86_64, .pc = t->tb->pc, .sp = t->tb->gpr[RSP]};
-    e->call.v[0] = (uint64_t)ret;
-    ((uint8_t *)&e->call.v[1])[0] = sys_failed(ret);
-    stop(t, s);
 }
 
 /* What has happened during the call. */
