@@ -26,11 +26,13 @@
 struct shared_page {
     uint64_t owner;    /* OWNER; 0: as the chunk's `first` says */
     uint64_t since_ns; /* monotonic clock, when it was taken */
-    uint32_t version;  /* futex */
+    uint32_t version;  /* futex, replaying */
+    uint32_t moves;    /* futex, recording: counted up whenever it may be somebody else's */
     uint32_t waiters;
     uint16_t lock;         /* OWNER_VALUES: ring + 1 of who has it */
     int16_t heat;          /* how often it has changed hands lately */
     uint16_t last, streak; /* OWNER_VALUES: ring + 1 of who was here last, and how often in a row */
+    uint32_t reserved;
 };
 
 enum chunk_state { CHUNK_FREE, CHUNK_BUSY, CHUNK_USED };

@@ -28,7 +28,7 @@
  * computes, just long enough for one access while it waits for something. An owner that waits for yet another page needs all of
  * them together: it gives them only to who has waited longer than itself for such a set (so somebody always gets his), or when
  * a page has been here for long. */
-#define LEASE_COMPUTING_NS 1000000ull
+#define LEASE_COMPUTING_NS 200000ull
 #define LEASE_WAITING_NS 30000ull
 #define LEASE_MOST_NS 100000000ull
 #define LOOK_NS 60000l      /* how often the pager looks for a moment to act */
@@ -94,6 +94,19 @@ static uint64_t owner_of(const struct shared_page *p, uint64_t index) {
     return owner ? owner : shared_tables()->chunks[index / SHARED_CHUNK_PAGES].first;
 }
 
+/* Those who wait for the page look again. */
+static void announce(struct shared_page *p) {
+    __atomic_add_fetch(&p->moves, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&p->waiters, __ATOMIC_SEQ_CST)) wake_all(&p->moves);
+}
+
+/* The page is next's from now on, whose first event may be on its way at once: it names the version. */
+static void pass(struct shared_page *p, uint64_t next) {
+    __atomic_add_fetch(&p->version, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&p->owner, next, __ATOMIC_RELEASE);
+    announce(p);
+}
+
 /* ---- taking ---- */
 
 static struct ev_page *log_page(struct thread *t, enum event_kind kind, struct shared_at at, uint32_t version,
@@ -110,9 +123,17 @@ static struct ev_page *log_page(struct thread *t, enum event_kind kind, struct s
     return v;
 }
 
+/* Pages that were taken last: those of the operation that is under way. */
+#define SET 128
+static uint32_t set[SET]; /* index + 1 */
+static uint32_t n_taken;
+
+static void note_taken(const struct shared_page *p) { set[n_taken++ % SET] = (uint32_t)(p - shared_tables()->pages) + 1; }
+
 /* p is ours in the tables. from: the stream that had it and is no more, or -1. */
 static void take(struct thread *t, struct shared_at at, struct shared_page *p, uint64_t from) {
     p->since_ns = last_take_ns = now_ns();
+    note_taken(p);
     shared_take(at);
     log_page(t, EV_ACQUIRE, at, p->version, from, 0);
 }
@@ -147,7 +168,7 @@ static bool inherit(struct thread *t, struct shared_at at, struct shared_page *p
     __atomic_add_fetch(&p->version, 1, __ATOMIC_RELEASE);
     take(t, at, p, OWNER_STREAM(owner));
     if (fate == KILLED) event_memory(t, EV_MEMORY, addr, PAGE_SIZE, false);
-    wake_all(&p->version);
+    announce(p);
     return true;
 }
 
@@ -203,13 +224,13 @@ static void ask(uint64_t owner, uint64_t index) {
 }
 
 static void wait_for(struct thread *t, struct shared_page *p, uint64_t owner, uint64_t index) {
-    uint32_t seen = __atomic_load_n(&p->version, __ATOMIC_ACQUIRE);
+    uint32_t seen = __atomic_load_n(&p->moves, __ATOMIC_ACQUIRE);
     if (owner_of(p, index) != owner) return;
     order_enter_call(t, true);
     __atomic_add_fetch(&p->waiters, 1, __ATOMIC_SEQ_CST);
     ask(owner, index);
-    for (int i = 0; i < SPINS && __atomic_load_n(&p->version, __ATOMIC_ACQUIRE) == seen; i++) __builtin_ia32_pause();
-    if (__atomic_load_n(&p->version, __ATOMIC_ACQUIRE) == seen) wait_on(&p->version, seen, WAIT_NS);
+    for (int i = 0; i < SPINS && __atomic_load_n(&p->moves, __ATOMIC_ACQUIRE) == seen; i++) __builtin_ia32_pause();
+    if (__atomic_load_n(&p->moves, __ATOMIC_ACQUIRE) == seen) wait_on(&p->moves, seen, WAIT_NS);
     __atomic_sub_fetch(&p->waiters, 1, __ATOMIC_SEQ_CST);
     withdraw(owner, index);
     order_leave_call(t);
@@ -217,6 +238,7 @@ static void wait_for(struct thread *t, struct shared_page *p, uint64_t owner, ui
 
 static void take_values(struct thread *t, struct shared_at at, struct shared_page *p, gaddr addr) {
     p->since_ns = last_take_ns = now_ns();
+    note_taken(p);
     shared_take(at);
     log_page(t, EV_ACQUIRE, at, p->version, UINT64_MAX, 0)->writable = 2;
     if (!addr) addr = shared_address_of(at);
@@ -281,20 +303,33 @@ static struct shared_at at_index(uint64_t index) {
     return (struct shared_at){c->object, c->number * SHARED_CHUNK_PAGES + index % SHARED_CHUNK_PAGES};
 }
 
-static void give(struct thread *t, uint64_t index, uint64_t to, uint8_t flags) {
+/* The page is next's now. */
+static void release(struct thread *t, uint64_t index, uint64_t next, uint8_t flags) {
     struct shared_page *p = &shared_tables()->pages[index];
     struct shared_at at = at_index(index);
     shared_give(at);
     log_page(t, EV_RELEASE, at, p->version, UINT64_MAX, flags);
     stream_commit();
-    uint64_t next = to | OWNER_GIVEN;
-    if (values_is_hot(p, now_ns())) {
-        p->last = p->streak = p->lock = 0;
-        next = OWNER_VALUES;
+    pass(p, next);
+}
+
+static void give(struct thread *t, uint64_t index, uint64_t to, uint8_t flags) {
+    struct shared_page *p = &shared_tables()->pages[index];
+    bool is_hot = values_is_hot(p, now_ns());
+    if (is_hot) p->last = p->streak = p->lock = 0;
+    release(t, index, is_hot ? OWNER_VALUES : to | OWNER_GIVEN, flags);
+}
+
+/* Who waits for another page itself, and lets somebody else go first, does not use the others meanwhile. Nobody has to ask for
+ * them; what nobody took is back at the first touch. */
+static void give_set_up(struct thread *t, uint8_t flags) {
+    for (uint32_t i = 0; i < SET; i++) {
+        uint64_t index = set[i] - 1ull;
+        if (!set[i]) continue;
+        set[i] = 0;
+        if (owner_of(&shared_tables()->pages[index], index) == me && shared_owns(at_index(index)))
+            release(t, index, OWNER_NOBODY, flags);
     }
-    __atomic_store_n(&p->owner, next, __ATOMIC_RELEASE);
-    __atomic_add_fetch(&p->version, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&p->waiters, __ATOMIC_SEQ_CST)) wake_all(&p->version);
 }
 
 /* Pages behind one that was asked for go along if they have been here since they were made, untouched for all we know. */
@@ -311,7 +346,7 @@ static void pass_on(uint64_t index, uint64_t to) {
     struct shared_page *p = &shared_tables()->pages[index];
     uint64_t given = me | OWNER_GIVEN;
     if (__atomic_compare_exchange_n(&p->owner, &given, to | OWNER_GIVEN, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-        wake_all(&p->version);
+        announce(p);
 }
 
 bool shared_is_wanted(void) {
@@ -362,6 +397,7 @@ void shared_serve(struct thread *t, uint8_t flags, bool computing) {
         }
         if (owner == (me | OWNER_GIVEN) && to) pass_on(index, to);
     }
+    if (gave && !computing && n_awaited) give_set_up(t, flags);
     if (gave && (computing || !n_awaited)) self->session_ns = now; /* back to the end of the queue */
 }
 
@@ -371,9 +407,7 @@ static void log_release(struct thread *t, struct shared_at at, uint8_t flags) {
 
 static void give_up(struct thread *t, struct shared_at at, uint8_t flags) {
     struct shared_page *p = &shared_tables()->pages[shared_index(at, 0)];
-    __atomic_store_n(&p->owner, OWNER_NOBODY, __ATOMIC_RELEASE);
-    __atomic_add_fetch(&p->version, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&p->waiters, __ATOMIC_SEQ_CST)) wake_all(&p->version);
+    pass(p, OWNER_NOBODY);
 }
 
 void shared_release_all(struct thread *t, uint8_t flags) {
