@@ -71,14 +71,6 @@ struct channel_file_message {
     uint32_t reserved;
 };
 
-/* Recording: what cpuid answered, for the runtimes alone. */
-#define CHANNEL_CPUIDS 48
-enum cpuid_state { CPUID_FREE, CPUID_BUSY, CPUID_KNOWN };
-struct channel_cpuid {
-    uint32_t state, leaf, part, reserved;
-    uint32_t regs[4];
-};
-
 #define CHANNEL_CHAOS 1 /* flags */
 #define CHANNEL_CHECK 2
 
@@ -106,8 +98,7 @@ struct channel {
     uint32_t ckpt_bell;                     /* futex: counted up when a bit was set */
     uint32_t reserved2;
     struct channel_file_id out_ids[3]; /* recording: [1] and [2] are the sphere's standard output and error */
-    struct channel_cpuid cpuids[CHANNEL_CPUIDS];
-    uint8_t reserved[4096 - 128 - CHANNEL_RINGS / 8 - CHANNEL_CPUIDS * sizeof(struct channel_cpuid)];
+    uint8_t reserved[4096 - 128 - CHANNEL_RINGS / 8];
     struct channel_file files[CHANNEL_FILES];
     struct ring rings[CHANNEL_RINGS];
 };

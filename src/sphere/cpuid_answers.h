@@ -1,5 +1,5 @@
-/* What cpuid answers, asked once for all processes of a recording: where a hypervisor answers it, it is slower than a system
- * call, and each program's loader asks dozens of times. */
+/* What cpuid answers, asked once for a tree of processes: where a hypervisor answers it, it takes longer than ten system calls,
+ * and each program's loader asks forty times. Answers are handed on through fork and execve. */
 #ifndef REPRISE_CPUID_ANSWERS_H
 #define REPRISE_CPUID_ANSWERS_H
 
@@ -7,5 +7,10 @@
 
 /* in and out: eax, ebx, ecx, edx */
 void cpuid_answer(uint32_t regs[4]);
+
+/* All answers as an option for the runtime: ",cpuid=..."; its length. */
+#define CPUID_TEXT 2560
+size_t cpuid_to_text(char *out, size_t cap);
+void cpuid_from_text(const char *text);
 
 #endif

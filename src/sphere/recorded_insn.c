@@ -15,10 +15,10 @@
 #define RFLAGS_ARITH 0x8d5ull /* OF SF ZF AF PF CF */
 
 static bool has_feature(uint32_t leaf, uint32_t sub, int reg, int bit) {
-    uint32_t r[4] = {leaf & 0x80000000, 0, 0, 0};
-    __asm__ volatile("cpuid" : "+a"(r[0]), "=b"(r[1]), "+c"(r[2]), "=d"(r[3]));
-    if (r[0] < leaf) return false;
-    __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(sub));
+    uint32_t highest[4] = {leaf & 0x80000000, 0, 0, 0}, r[4] = {leaf, 0, sub, 0};
+    cpuid_answer(highest);
+    if (highest[0] < leaf) return false;
+    cpuid_answer(r);
     return r[reg] >> bit & 1;
 }
 

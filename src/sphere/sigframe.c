@@ -4,6 +4,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/code_watch.h"
+#include "sphere/cpuid_answers.h"
 #include "sphere/fpu_image.h"
 #include "sphere/gate.h"
 #include "sphere/segment.h"
@@ -23,20 +24,16 @@
 static uint32_t xsave_size; /* 0: no xsave on this CPU */
 static uint64_t xsave_mask;
 
-static void cpuid(uint32_t leaf, uint32_t sub, uint32_t r[4]) {
-    __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(sub));
-}
-
 void sigframe_start(void) {
-    uint32_t r[4];
+    uint32_t r[4] = {1, 0, 0, 0}, sizes[4] = {0xd, 0, 0, 0};
     fpu_image_start();
-    cpuid(1, 0, r);
+    cpuid_answer(r);
     if (!(r[2] & 1u << 27)) return; /* OSXSAVE */
     uint32_t lo, hi;
     __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
     xsave_mask = (uint64_t)hi << 32 | lo;
-    cpuid(0xd, 0, r);
-    xsave_size = r[1];
+    cpuid_answer(sizes);
+    xsave_size = sizes[1];
 }
 
 static void save_extended(uint8_t *area) {

@@ -4,7 +4,7 @@
  * execve. Keys: cache, cachedir, seed (hex), cachesize and cachelimit (KB), trace,
  * traces (the descriptor behind the runtime's own leads to the trace table), single-from, crash, policy, mode, store, verify, cpu; from execve only: execfd (PATH is
  * open there), rtfd (so is the runtime),
- * mask (the program's signal mask, hex), ignored (signals, hex), vdso (lengths of its pieces), limits, mdwe, traced, stream, ring, oldring, parent, outs (recording), crowded (no descriptors are left). After PATH may come the program's seccomp
+ * mask (the program's signal mask, hex), ignored (signals, hex), vdso (lengths of its pieces), cpuid (what it answers), limits, mdwe, traced, stream, ring, oldring, parent, outs (recording), crowded (no descriptors are left). After PATH may come the program's seccomp
  * filters, one argument each. */
 #include <asm/stat.h>
 #include <elf.h>
@@ -26,6 +26,7 @@
 #include "sphere/aspace.h"
 #include "sphere/code_watch.h"
 #include "sphere/cpu_level.h"
+#include "sphere/cpuid_answers.h"
 #include "sphere/crash.h"
 #include "sphere/debug.h"
 #include "sphere/debug_watch.h"
@@ -207,13 +208,15 @@ static void read_option(struct orders *o, const char *key) {
         o->ignored = number(value, 16);
     }
     if (str_starts(key, "vdso=")) o->vdso = value;
+    if (str_starts(key, "cpuid=")) cpuid_from_text(value);
 }
 
 /* What concerns one execve alone is not handed on. */
 static bool is_for_once(const char *key) {
     static const char *const keys[] = {
         "execfd=", "rtfd=",    "mask=",   "mdwe=", "crowded=", "limits=", "chanfd=", "sockfd=", "workfd=",
-        "slot=",   "imagefd=", "stream=", "ring=", "oldring=", "parent=", "outs=",   "traced=", "ignored=", "vdso="};
+        "slot=",   "imagefd=", "stream=", "ring=", "oldring=", "parent=", "outs=",   "traced=", "ignored=", "vdso=",
+        "cpuid="};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if (str_starts(key, keys[i])) return true;
     return false;

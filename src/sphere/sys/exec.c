@@ -9,6 +9,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/apart.h"
+#include "sphere/cpuid_answers.h"
 #include "sphere/hurry.h"
 #include "sphere/loader.h"
 #include "sphere/mode.h"
@@ -212,6 +213,7 @@ static void make_options(struct thread *t, const struct exec *e, char *out, size
     if (e->crowded) n += fmt_into(out + n, cap - n, ",crowded=1");
     n += fmt_into(out + n, cap - n, ",ignored=%lx", signals_ignored(t->process));
     n += vdso_to_text(out + n, cap - n);
+    n += cpuid_to_text(out + n, MIN(cap - n, CPUID_TEXT));
     char limits[LIMITS_TEXT];
     limits_to_text(&t->process->limits, limits, sizeof limits);
     n += fmt_into(out + n, cap - n, ",limits=%s", limits);
@@ -222,7 +224,7 @@ static void make_options(struct thread *t, const struct exec *e, char *out, size
 }
 
 static long exec_runtime(struct tblock *t, struct exec *e, gaddr argv, gaddr envp) {
-    char options[sizeof the_runtime.options + 640];
+    char options[sizeof the_runtime.options + 640 + CPUID_TEXT];
     make_options(t->thread, e, options, sizeof options);
     struct vector args = {0};
     long ret = make_vector(t, e, options, argv, &args);
