@@ -187,7 +187,7 @@ struct worker_slot {
 };
 _Static_assert(sizeof(struct worker_slot) == 4096 + WORKER_DATA, "whole pages");
 
-enum { PAGES_UNKNOWN, PAGES_WANTED, PAGES_READY, PAGES_NONE }; /* worker_control.pages */
+enum { PAGES_UNKNOWN, PAGES_WANTED, PAGES_READY, PAGES_NONE, PAGES_INTERRUPTED }; /* worker_control.pages */
 
 struct worker_control {
     uint64_t magic;

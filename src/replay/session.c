@@ -47,9 +47,10 @@ static void get_pages(struct session *s) {
     char why[256] = "";
     uint32_t *state = &s->control->pages;
     if (s->pages_fd < 0) s->pages_fd = gather(s->recording, &s->control->interrupt, why, sizeof why);
-    if (s->pages_fd < 0) complain("%s", why);
+    bool interrupted = s->pages_fd < 0 && __atomic_load_n(&s->control->interrupt, __ATOMIC_ACQUIRE);
+    if (s->pages_fd < 0 && !interrupted) complain("%s", why);
     s->control->pages_fd = (uint32_t)s->pages_fd;
-    __atomic_store_n(state, s->pages_fd < 0 ? PAGES_NONE : PAGES_READY, __ATOMIC_RELEASE);
+    __atomic_store_n(state, interrupted ? PAGES_INTERRUPTED : s->pages_fd < 0 ? PAGES_NONE : PAGES_READY, __ATOMIC_RELEASE);
     futex_wake_all(state);
 }
 

@@ -163,19 +163,6 @@ static void await_question(void) {
         SYS(futex, &slot->asked, FUTEX_WAIT, seen, 0, 0, 0);
 }
 
-int debug_page_log(void) {
-    uint32_t unknown = PAGES_UNKNOWN, state;
-    char path[64];
-    __atomic_compare_exchange_n(&control->pages, &unknown, PAGES_WANTED, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&the_channel->doorbell, 1, __ATOMIC_RELEASE);
-    SYS(futex, &the_channel->doorbell, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
-    while ((state = __atomic_load_n(&control->pages, __ATOMIC_ACQUIRE)) == PAGES_WANTED)
-        SYS(futex, &control->pages, FUTEX_WAIT, PAGES_WANTED, 0, 0, 0);
-    if (state != PAGES_READY) return -1;
-    fmt_into(path, sizeof path, "/proc/%u/fd/%u", the_channel->controller, control->pages_fd);
-    return (int)SYS(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-}
-
 /* A copy of this process, which stands still where we do. Its parent is ours, so that our end is none of its business. */
 static long fork_worker(uint64_t number) {
     if (number >= WORKER_SLOTS) return -EINVAL;
@@ -300,6 +287,29 @@ static void stop(struct thread *t, enum worker_reason why) {
     describe(t, why);
     answer(0);
     serve(t);
+}
+
+/* Says that the page log is wanted, and waits for an answer. */
+static uint32_t want_pages(void) {
+    uint32_t unknown = PAGES_UNKNOWN, state;
+    __atomic_compare_exchange_n(&control->pages, &unknown, PAGES_WANTED, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&the_channel->doorbell, 1, __ATOMIC_RELEASE);
+    SYS(futex, &the_channel->doorbell, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
+    while ((state = __atomic_load_n(&control->pages, __ATOMIC_ACQUIRE)) == PAGES_WANTED)
+        SYS(futex, &control->pages, FUTEX_WAIT, PAGES_WANTED, 0, 0, 0);
+    return state;
+}
+
+int debug_page_log(struct thread *t) {
+    char path[64];
+    uint32_t state;
+    while ((state = want_pages()) == PAGES_INTERRUPTED) {
+        __atomic_compare_exchange_n(&control->pages, &state, PAGES_UNKNOWN, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+        if (is_begun) stop(t, WORKER_INTERRUPTED);
+    }
+    if (state != PAGES_READY) return -1;
+    fmt_into(path, sizeof path, "/proc/%u/fd/%u", the_channel->controller, control->pages_fd);
+    return (int)SYS(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 }
 
 void debug_end(struct thread *t, enum worker_reason why, int status, const char *text) {

@@ -24,8 +24,9 @@ void debug_begin_at(struct thread *t, uint64_t ticks);
 /* Whether a fork is to be followed into the child with this stream. */
 bool debug_follows(uint64_t stream);
 bool debug_is_quiet(void);
-/* A descriptor of the page log (log/page_log.h), which may have to be made first; negative: there is none. */
-int debug_page_log(void);
+/* A descriptor of the page log (log/page_log.h), which may have to be made first; negative: there is none. The worker may stand
+ * still meanwhile. */
+int debug_page_log(struct thread *t);
 
 /* The R-thread is about to take events; the instruction that needs them has not been done. */
 void debug_op(struct thread *t, bool is_call);

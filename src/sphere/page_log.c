@@ -126,7 +126,7 @@ static bool read_at(void *to, uint64_t n, uint64_t at) { return SYS(pread64, log
 static bool open_log(void) {
     struct page_log_head h;
     if (log_fd) return true;
-    log_fd = debug_page_log();
+    log_fd = debug_page_log(thread_self());
     if (log_fd > 0 && read_at(&h, sizeof h, 0) && h.magic == PAGE_LOG_MAGIC) {
         index_at = h.index;
         n_entries = h.n;
