@@ -337,7 +337,7 @@ bool shared_fault(struct thread *t, gaddr addr, uint64_t err) {
     struct value_access a;
     bool is_simple = values_decode(t, &a) && PAGE_DOWN(a.addr) == PAGE_DOWN(addr);
     if (is_simple && the_mode->access(t, at, &a, true)) {
-        values_note(a.in.pc);
+        values_note(&a);
         return true;
     }
     shared_acquired++;

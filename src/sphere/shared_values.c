@@ -23,11 +23,17 @@
 
 /* ---- instructions ---- */
 
+/* It may fault, and the fault would be ours. */
+static bool is_division(const struct insn *in) {
+    bool escaped = in->opcode_off != in->prefix_len + in->has_rex;
+    return !escaped && (in->opcode == 0xf6 || in->opcode == 0xf7) && (in->modrm >> 3 & 7) >= 6;
+}
+
 static bool is_simple(const struct insn *in) {
     uint16_t rsp = 1u << RSP;
     return in->encoding == ENC_LEGACY && in->cls == INSN_PLAIN && in->has_mem && !in->rep && !in->push_size &&
            !in->pop_size && (in->load_size || in->store_size) && in->load_size <= 8 && in->store_size <= 8 &&
-           !((in->gpr_read | in->gpr_write) & rsp);
+           !((in->gpr_read | in->gpr_write) & rsp) && !is_division(in);
 }
 
 static size_t copy_code(uint8_t *to, gaddr pc) {
@@ -39,73 +45,96 @@ static size_t copy_code(uint8_t *to, gaddr pc) {
 
 static bool is_impossible; /* memory was seen that this process may not write: it takes pages whole */
 
-bool values_decode(struct thread *t, struct value_access *a) {
-    size_t n = copy_code(a->bytes, t->tb->pc);
-    if (is_impossible || !n || !decode_insn(&a->in, a->bytes, n, t->tb->pc) || !is_simple(&a->in)) return false;
+/* Whether its operand, with the registers as they are, is on one page. */
+static bool locate(struct thread *t, struct value_access *a) {
     a->addr = operand_address(t->tb, &a->in, a->bytes);
-    a->size = (uint8_t)MAX(a->in.load_size, a->in.store_size);
     return a->addr % PAGE_SIZE + a->size <= PAGE_SIZE;
 }
 
-/* The instruction, with its operand at `value`, and a return behind it. The turn guards it. */
-struct made_code {
-    uint8_t bytes[32];
-    uint64_t value;
-};
+bool values_decode(struct thread *t, struct value_access *a) {
+    size_t n = copy_code(a->bytes, t->tb->pc);
+    if (is_impossible || !n || !decode_insn(&a->in, a->bytes, n, t->tb->pc) || !is_simple(&a->in)) return false;
+    a->size = (uint8_t)MAX(a->in.load_size, a->in.store_size);
+    a->code = NULL;
+    return locate(t, a);
+}
 
-static struct made_code *made; /* in a page that can be executed */
+#define SITES 2048   /* as many instructions are remembered; the others fault each time */
+#define CODE_SLOT 32 /* bytes: the instruction, with its operand at `copied`, and a return behind it */
+
+/* The turn guards both. */
+static uint64_t *copied;   /* its operand; far from code: writing near it would slow down what runs there */
+static uint8_t *code_area; /* the last slot is for those that are not remembered */
+
+static void make_area(void) {
+    size_t size = (SITES + 1) * CODE_SLOT;
+    if (copied) return;
+    copied = arena_pages(PAGE_SIZE + size);
+    code_area = (uint8_t *)copied + PAGE_SIZE;
+    CHECK(SYS(mprotect, code_area, PAGE_UP(size), PROT_READ | PROT_WRITE | PROT_EXEC) == 0);
+}
 
 static bool is_dropped(const struct insn *in, int i, uint8_t byte) {
     return i < in->prefix_len && (byte == 0x64 || byte == 0x65 || byte == 0x67); /* the address is known */
 }
 
-static void make_code(const struct value_access *a) {
+static const uint8_t *make_code(const struct value_access *a, uint32_t slot) {
+    make_area();
     const struct insn *in = &a->in;
-    uint8_t *p = made->bytes;
+    uint8_t *start = code_area + slot * CODE_SLOT, *p = start;
     for (int i = 0; i < in->modrm_off; i++)
         if (!is_dropped(in, i, a->bytes[i])) *p++ = a->bytes[i];
     *p++ = (uint8_t)((in->modrm & 0x38) | 5); /* relative to the next instruction */
-    int32_t disp = (int32_t)((uint8_t *)&made->value - (p + 4 + in->imm_size));
+    int32_t disp = (int32_t)((uint8_t *)copied - (p + 4 + in->imm_size));
     memcpy(p, &disp, 4);
     memcpy(p + 4, a->bytes + in->len - in->imm_size, in->imm_size);
     p[4 + in->imm_size] = 0xc3;
+    return start;
 }
 
-void values_run(struct thread *t, const struct value_access *a, uint64_t *value) {
-    if (!made) {
-        made = arena_pages(PAGE_SIZE);
-        CHECK(SYS(mprotect, made, PAGE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC) == 0);
-    }
-    make_code(a);
-    made->value = *value;
-    insn_run(t->tb, made->bytes);
-    *value = made->value;
+void values_run(struct thread *t, const struct value_access *a, uint64_t *memory) {
+    const uint8_t *code = a->code ? a->code : make_code(a, SITES);
+    *copied = *memory;
+    insn_run(t->tb, code);
+    *memory = *copied;
     t->tb->pc += a->in.len;
 }
 
 /* ---- where such instructions are ---- */
 
-#define SITES 4096 /* a power of two; the others fault each time */
-static gaddr sites[SITES];
+static struct value_access *sites; /* as they were when they were noted */
 static uint32_t n_sites;
+static uint16_t by_pc[2 * SITES]; /* number + 1 of the site; 0: none */
 
-static gaddr *site(gaddr pc) {
-    uint64_t i = (pc * 0x9e3779b97f4a7c15ull >> 32) % SITES;
-    while (sites[i] && sites[i] != pc) i = (i + 1) % SITES;
-    return &sites[i];
+static uint16_t *slot_of(gaddr pc) {
+    uint64_t i = (pc * 0x9e3779b97f4a7c15ull >> 32) % ARRAY_LEN(by_pc);
+    while (by_pc[i] && sites[by_pc[i] - 1].in.pc != pc) i = (i + 1) % ARRAY_LEN(by_pc);
+    return &by_pc[i];
 }
 
-bool values_has(gaddr pc) { return unlikely(n_sites != 0) && *site(pc) == pc; }
+bool values_has(gaddr pc) { return unlikely(n_sites != 0) && *slot_of(pc); }
 
-void values_note(gaddr pc) {
+void values_note(const struct value_access *a) {
+    if (!sites) sites = arena_pages(SITES * sizeof *sites);
     lock_take(&cache_lock);
-    gaddr *s = site(pc);
-    if (!*s && n_sites < SITES / 2) {
-        *s = pc;
-        n_sites++;
+    uint16_t *slot = slot_of(a->in.pc);
+    if (!*slot && n_sites < SITES) {
+        sites[n_sites] = *a;
+        sites[n_sites].code = make_code(a, n_sites);
+        *slot = (uint16_t)++n_sites;
     }
-    if (*s) cache_invalidate_at(pc);
+    if (*slot) cache_invalidate_at(a->in.pc);
     lock_drop(&cache_lock);
+}
+
+/* The instruction at the thread's pc, decoded when it was noted; or another one that is there by now. */
+static bool recall(struct thread *t, struct value_access *a) {
+    uint16_t slot = *slot_of(t->tb->pc);
+    if (!slot || is_impossible) return false;
+    *a = sites[slot - 1];
+    uint8_t bytes[INSN_MAX_LEN];
+    bool same = copy_code(bytes, t->tb->pc) >= a->in.len && memcmp(bytes, a->bytes, a->in.len) == 0;
+    return same ? locate(t, a) : values_decode(t, a);
 }
 
 void values_break(struct tblock *tb) {
@@ -113,7 +142,7 @@ void values_break(struct tblock *tb) {
     struct value_access a;
     struct mapping m;
     struct shared_at at;
-    if (values_has(tb->pc) && values_decode(t, &a) && aspace_find(a.addr, &m) && m.tracked) {
+    if (n_sites && recall(t, &a) && aspace_find(a.addr, &m) && m.tracked) {
         at = shared_page_of(&m, a.addr);
         uint32_t needed = a.in.store_size ? PROT_WRITE : PROT_READ | PROT_WRITE | PROT_EXEC;
         if ((m.prot & needed) && !shared_owns(at) && the_mode->access(t, at, &a, false)) return;

@@ -15,15 +15,16 @@ struct value_access { /* an instruction that touches one value in memory */
     uint8_t bytes[INSN_MAX_LEN];
     gaddr addr; /* of its operand */
     uint8_t size;
+    const uint8_t *code; /* that does it on a copy; NULL: not made yet */
 };
 
 /* The instruction at the thread's pc, if it can be done here. */
 bool values_decode(struct thread *t, struct value_access *a);
-/* Does it, where memory holds *value; then *value is what it holds afterwards. Registers and pc are the next instruction's. */
-void values_run(struct thread *t, const struct value_access *a, uint64_t *value);
+/* Does it, where memory holds *memory; then *memory is what it holds afterwards. Registers and pc are the next instruction's. */
+void values_run(struct thread *t, const struct value_access *a, uint64_t *memory);
 
-/* From now on the instruction at pc leaves the cache. */
-void values_note(gaddr pc);
+/* From now on this instruction leaves the cache. */
+void values_note(const struct value_access *a);
 /* engine_host.has_break */
 bool values_has(gaddr pc);
 /* SPECIAL_BREAK in front of such an instruction. */
