@@ -1,14 +1,18 @@
 /* Calls that change the address space. */
 #include <asm/stat.h>
 #include <linux/mman.h>
+#include <linux/shm.h>
 
 #include "ckpt/rt/track.h"
 #include "engine/cache.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
+#include "sphere/channel.h"
 #include "sphere/code_files.h"
 #include "sphere/code_watch.h"
 #include "sphere/mode.h"
+#include "sphere/shared.h"
+#include "sphere/sys/proc_files.h"
 #include "sphere/sys/special.h"
 
 #define FILE_TYPE 0170000
@@ -49,6 +53,40 @@ long sys_mremap(struct tblock *t, uint64_t a[6]) { return aspace_mremap(a[0], a[
 long sys_brk(struct tblock *t, uint64_t a[6]) { return (long)aspace_brk(a[0]); }
 
 long sys_shmat(struct tblock *t, uint64_t a[6]) { return aspace_shmat((int)a[0], a[1], (int)a[2]); }
+
+/* Of all processes of the sphere that own pages of shared memory, and so have closed others. */
+static uint64_t segment_cuts(int id) {
+    uint64_t cuts = 0;
+    for (uint32_t i = 0; shared_tables() && i < CHANNEL_RINGS; i++) {
+        const struct shared_sharer *s = &shared_tables()->sharers[i];
+        if (s->pid && shared_sharer_lives(s)) cuts += proc_segment_cuts((int)s->pid, id);
+    }
+    return cuts;
+}
+
+/* The kernel counts the pieces of a segment's mappings as if each were attached by itself. */
+static long stat_segment(const uint64_t a[6]) {
+    enum { TRIES = 5 };
+    uint64_t before = UINT64_MAX, now, at = a[2] + offsetof(struct shmid64_ds, shm_nattch);
+    for (int i = 0; i < TRIES; i++) { /* pages come and go meanwhile */
+        long ret = gate_syscall(__NR_shmctl, a);
+        if (ret < 0 || !shared_active || !guest_read(&now, at, 8)) return ret;
+        uint64_t cuts = segment_cuts((int)a[1] == IPC_STAT ? (int)a[0] : (int)ret);
+        if (now == before || i == TRIES - 1 || !cuts) {
+            now -= MIN(now, cuts);
+            guest_write(at, &now, 8);
+            return ret;
+        }
+        before = now;
+    }
+    return 0;
+}
+
+long sys_shmctl(struct tblock *t, uint64_t a[6]) {
+    int command = (int)a[1];
+    if (command == IPC_STAT || command == SHM_STAT || command == SHM_STAT_ANY) return stat_segment(a);
+    return gate_syscall(__NR_shmctl, a);
+}
 
 long sys_shmdt(struct tblock *t, uint64_t a[6]) { return aspace_shmdt(a[0]); }
 

@@ -456,6 +456,27 @@ static void write_own_maps(int from, struct text *out, bool details) {
     SYS(munmap, at, sizeof *s);
 }
 
+uint64_t proc_segment_cuts(int pid, int id) {
+    char path[40], inode[24];
+    uint64_t cuts = 0, end = 0, offset = 0;
+    struct area a;
+    fmt_into(path, sizeof path, "/proc/%d/maps", pid);
+    fmt_into(inode, sizeof inode, " %d", id);
+    long fd = SYS(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    struct lines in = {.fd = (int)fd};
+    for (char *line; (line = next_line(&in));) {
+        if (!strchr(line, '/') || !parse_area(line, &a) || !str_starts(a.name, "/SYSV")) continue;
+        const char *number = strchr(a.device, ' ');
+        if (!number || strcmp(number, inode) != 0) continue;
+        cuts += a.lo == end && a.offset == offset;
+        end = a.hi;
+        offset = a.offset + (a.hi - a.lo);
+    }
+    SYS(close, fd);
+    return cuts;
+}
+
 /* Another process under Reprise, and numa_maps: what lies in the runtime's windows is left out. */
 static void write_without_runtime(int from, struct text *out) {
     struct lines in = {.fd = from};
