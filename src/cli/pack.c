@@ -17,9 +17,10 @@
 static const char pack_usage[] =
     "usage: reprise pack [DIR|NAME] -o FILE\n"
     "\n"
-    "Writes a recording (default: the latest) and the contents of all files it needs into one file, which\n"
-    "`reprise unpack` turns into a recording again, on any machine.\n"
+    "Writes a recording (default: the latest), its checkpoints and the contents of all files it needs into one file,\n"
+    "which `reprise unpack` turns into a recording again, on any machine.\n"
     "\n"
+    "  --no-checkpoints   a smaller file; reaching places in the middle or at the end will take longer\n"
     "  -o FILE   the file to write; one that exists is replaced when all is written. -: standard output\n"
     "  --json    says what was written\n"
     "  --help    this text\n"
@@ -53,11 +54,13 @@ static const char *name_of(const struct recording *r, char path[PATH_MAX]) {
     return slash ? slash + 1 : "";
 }
 
+static bool without_checkpoints;
+
 /* None of a recording that is under way: they come and go. */
 static void find_files(const struct recording *r, struct pack_files *files) {
     char ignored[WHY_MAX];
     *files = (struct pack_files){NULL, 0};
-    if (r->under_way || !ckpt_files(r->dir, &files->names, &files->n, ignored)) return;
+    if (without_checkpoints || r->under_way || !ckpt_files(r->dir, &files->names, &files->n, ignored)) return;
     size_t kept = 0;
     for (size_t i = 0; i < files->n; i++) {
         if (ckpt_is_file_name(files->names[i]))
@@ -119,12 +122,13 @@ static int pack_to_stdout(const struct recording *r) {
 
 static int pack_main(int argc, char **argv) {
     static const struct option options[] = {
-        {"output", 1, NULL, 'o'}, {"json", 0, NULL, 'j'}, {"help", 0, NULL, 'h'}, {0}};
+        {"output", 1, NULL, 'o'}, {"no-checkpoints", 0, NULL, 'n'}, {"json", 0, NULL, 'j'}, {"help", 0, NULL, 'h'}, {0}};
     const char *file = NULL;
     bool json = false;
     for (int c; (c = verb_option(&verb_pack, argc, argv, ":ho:", options)) != -1;) {
         if (c == VERB_DONE || c == VERB_WRONG) return c == VERB_DONE ? 0 : EXIT_OURS;
         if (c == 'o') file = optarg;
+        if (c == 'n') without_checkpoints = true;
         if (c == 'j') json = true;
     }
     if (argc - optind > 1) return usage_error(&verb_pack, "one recording at a time");

@@ -47,6 +47,12 @@ for js in luajit node; do
     compare $js 1
 done
 
+# packed, with them and without
+"$REPRISE" pack -o with.pack exit && "$REPRISE" pack --no-checkpoints -o without.pack exit
+REPRISE_DIR=$PWD/with "$REPRISE" unpack with.pack >/dev/null 2>&1 && ls with/exit | grep -q '^ckpt-' || wrong "pack loses checkpoints"
+REPRISE_DIR=$PWD/none "$REPRISE" unpack without.pack >/dev/null 2>&1 || wrong "unpack: without checkpoints"
+ls none/exit | grep -q '^ckpt-' && wrong "pack --no-checkpoints has some"
+
 # the prompt at the end: info, none, damage
 "$REPRISE" info crash >out 2>&1
 grep -q '^checkpoints  *[0-9]* taken' out || wrong "info: $(cat out)"
