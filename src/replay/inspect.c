@@ -74,28 +74,29 @@ bool inspect_registers(struct target *target, int tid, struct registers *out) {
     return true;
 }
 
-/* A debugger that has called a function puts registers back: then the recording is the place to be again. */
-static bool is_as_recorded(struct timeline *t, const struct registers *in) {
-    const struct worker_stop *s = &t->now->stop;
-    for (int i = 0; i < 16; i++)
-        if (in->gpr[i] != s->gpr[order[i]]) return false;
-    return in->rip == s->pc;
+/* Any R-thread may have been sent elsewhere: the one that goes on in the diversion. A debugger that has called a function puts
+ * registers back; what else the function changed is there until the program goes on. */
+static uint32_t diverted_thread(struct timeline *t) {
+    struct worker_thread *list;
+    size_t n = all_threads(t, &list);
+    for (size_t i = 0; i < n; i++)
+        if (list[i].is_current) return list[i].number;
+    return t->now->stop.place.thread;
 }
 
 bool inspect_is_where_recorded(struct timeline *t) {
-    const struct worker_stop *s = &t->now->stop;
-    const struct worker_registers *r = fetch(t, t->diversion, s->place.thread);
-    return r && r->pc == s->pc && r->gpr[RSP] == s->gpr[RSP];
+    uint32_t number = diverted_thread(t);
+    const struct worker_registers *r = fetch(t, t->diversion, number);
+    if (!r) return false;
+    uint64_t pc = r->pc, rsp = r->gpr[RSP];
+    r = fetch(t, t->now, number);
+    return r && r->pc == pc && r->gpr[RSP] == rsp;
 }
 
 bool inspect_set_registers(struct target *target, int tid, const struct registers *in) {
     struct timeline *t = timeline_of(target);
     uint32_t number;
     if (!number_of(t, tid, &number)) return false;
-    if (t->diversion && number == t->now->stop.place.thread && is_as_recorded(t, in)) {
-        timeline_return(t);
-        return true;
-    }
     struct worker *w = timeline_divert(t);
     if (!w) return false;
     struct worker_registers *r = (struct worker_registers *)session_slot(&t->session, w)->data;

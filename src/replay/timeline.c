@@ -281,24 +281,31 @@ static struct stop reverse_step(struct timeline *t) {
 
 /* ---- forwards ---- */
 
-/* What was changed is forgotten, unless a function is being called, or the program sent elsewhere. */
+/* Before a run: what was changed is forgotten, unless a function is being called, or the program sent elsewhere. */
+static void settle(struct timeline *t, bool backward) {
+    if (t->diversion && (backward || inspect_is_where_recorded(t))) timeline_return(t);
+}
+
 static struct stop forward(struct timeline *t, bool step, uint32_t thread) {
-    if (t->diversion && inspect_is_where_recorded(t)) timeline_return(t);
     struct worker *w = stands(t);
-    if (worker_is_over(w)) return timeline_stop_of(w);
+    if (worker_is_over(w) && w != t->diversion) return timeline_stop_of(w);
     struct worker_run run = {.signals = t->signals, .catches = t->catches, .step = step, .thread = thread};
     breakpoints_arm(t, w, true);
     if (t->diversion || step)
         session_run(&t->session, w, &run);
     else
         run_leaving_checkpoints(t, w, run);
+    if (w == t->diversion && worker_is_over(w)) { /* what was called has ended its copy of the process */
+        timeline_return(t);
+        return stop_with(t->now, STOP_STEP);
+    }
     return timeline_stop_of(w);
 }
 
 static struct stop run(struct target *target, bool backward, bool step) {
     struct timeline *t = timeline_of(target);
     struct stop s;
-    if (backward) timeline_return(t);
+    settle(t, backward);
     if (!backward || step) search_forget(t);
     if (!backward)
         s = forward(t, step, stands(t)->stop.place.thread);
@@ -311,8 +318,8 @@ static struct stop run(struct target *target, bool backward, bool step) {
 static struct stop step_of(struct target *target, bool backward, int tid) {
     struct timeline *t = timeline_of(target);
     struct worker_thread who;
+    settle(t, backward);
     if (tid == stands(t)->stop.tid) return run(target, backward, true);
-    if (backward) timeline_return(t);
     search_forget(t);
     if (!inspect_thread(t, tid, &who)) return timeline_failure("there is no such thread here");
     struct stop s;

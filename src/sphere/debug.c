@@ -316,7 +316,14 @@ void debug_end(struct thread *t, enum worker_reason why, int status, const char 
     slot->stop.status = status;
     fmt_into(slot->stop.text, sizeof slot->stop.text, "%s", text);
     before = here;
-    for (;;) stop(t, why);
+    for (;;) {
+        gaddr pc = t->tb->pc;
+        stop(t, why);
+        if (debug_is_diverted && t->tb->pc != pc) { /* the debugger calls a function all the same */
+            replay_set_budget(t);
+            engine_run(t->tb);
+        }
+    }
 }
 
 /* ---- breakpoints and watchpoints ---- */
@@ -678,8 +685,9 @@ void debug_op(struct thread *t, bool is_call) {
 
 static bool is_wanted(int signo) { return signo > 0 && signo <= NSIG_MAX && run.signals >> (signo - 1) & 1; }
 
-void debug_signal(struct thread *t, const struct siginfo_raw *info, enum signal_place where) {
-    if (!is_begun) return;
+bool debug_signal(struct thread *t, const struct siginfo_raw *info, enum signal_place where) {
+    if (!is_begun) return true;
+    gaddr pc = t->tb->pc;
     slot->stop.has_siginfo = 1;
     slot->stop.is_fault = where == SIGNAL_OF_FAULT;
     slot->stop.signo = info->signo;
@@ -691,6 +699,7 @@ void debug_signal(struct thread *t, const struct siginfo_raw *info, enum signal_
     }
     if (is_past_aim(&p) || is_match(t)) stop(t, WORKER_ARRIVED);
     if (is_wanted(info->signo) && count_hit(t, WORKER_SIGNAL, 0)) stop(t, WORKER_SIGNAL);
+    return !debug_is_diverted || t->tb->pc == pc;
 }
 
 /* Why to stop at this instruction boundary, which is a new one or not. */

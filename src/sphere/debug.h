@@ -38,7 +38,8 @@ void debug_thread_made(struct thread *t, struct thread *child);
 void debug_thread_ended(struct thread *t);
 /* A signal is about to be delivered: at a tick point or the gate, right behind another event, or for a fault. */
 enum signal_place { SIGNAL_ALONE, SIGNAL_BEHIND, SIGNAL_OF_FAULT };
-void debug_signal(struct thread *t, const struct siginfo_raw *info, enum signal_place where);
+/* False: it is not delivered, as the debugger has sent the program elsewhere. */
+bool debug_signal(struct thread *t, const struct siginfo_raw *info, enum signal_place where);
 /* Behind events: how far the R-thread may run of the n ticks that the log allows. */
 uint64_t debug_budget(struct thread *t, uint64_t n);
 /* A tick point where the log has nothing. */

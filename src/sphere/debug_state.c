@@ -61,18 +61,46 @@ uint64_t state_registers(struct thread *t, uint32_t number, struct worker_regist
     return sizeof *out + size;
 }
 
+#define SWAP(a, b)              \
+    do {                        \
+        __typeof__(a) swap = a; \
+        a = b;                  \
+        b = swap;               \
+    } while (0)
+
+/* In a diversion: t goes on as the R-thread `who`, which is in the middle of something that the log would have ended. Its
+ * vector registers are still to be set. */
+static void change_places(struct thread *t, struct thread *who) {
+    for (size_t i = 0; i < ARRAY_LEN(t->tb->gpr); i++) SWAP(t->tb->gpr[i], who->tb->gpr[i]);
+    SWAP(t->tb->pc, who->tb->pc);
+    SWAP(t->tb->rflags, who->tb->rflags);
+    SWAP(t->tb->guest_gs, who->tb->guest_gs);
+    SWAP(t->tb->guest_gs_selector, who->tb->guest_gs_selector);
+    SWAP(t->number, who->number);
+    SWAP(t->tid, who->tid);
+    SWAP(t->sigmask, who->sigmask);
+    SWAP(t->altstack, who->altstack);
+    SWAP(t->clear_tid, who->clear_tid);
+    SWAP(t->robust_head, who->robust_head);
+    SWAP(t->debugged, who->debugged);
+    static uint8_t extended[16384] __attribute__((aligned(64)));
+    sigframe_save_extended(extended);
+    schedule_set_registers(who, extended, schedule_fs_base());
+}
+
 uint64_t state_set_registers(struct thread *t, uint32_t number, const struct worker_registers *in) {
     static uint8_t area[16384] __attribute__((aligned(64)));
     struct thread *who = state_thread(number);
-    if (!who || who != t) return 0; /* others are in the middle of something */
-    struct tblock *tb = who->tb;
+    if (!who || sigframe_extended_size() > sizeof area) return 0;
+    if (who != t) change_places(t, who);
+    struct tblock *tb = t->tb;
     memcpy(tb->gpr, in->gpr, sizeof tb->gpr);
     tb->pc = in->pc;
     tb->rflags = (in->rflags & USER_FLAGS) | FIXED_FLAGS;
     tb->guest_gs = in->gs_base;
     SYS(arch_prctl, ARCH_SET_FS, in->fs_base);
     size_t size = sigframe_extended_size();
-    if (in->xsave_size == size && size <= sizeof area) {
+    if (in->xsave_size == size) {
         sigframe_save_extended(area);
         memcpy(area, in->xsave, 464); /* x87 and SSE as they are, but for what the kernel says behind them */
         memcpy(area + 576, in->xsave + 576, size > 576 ? size - 576 : 0);

@@ -30,8 +30,8 @@ struct mode {
     bool (*fault)(struct thread *t, const struct pending_signal *s, bool kills);
     /* A signal is about to be delivered: a tracer may want it not to be, or another one. False: it is not. */
     bool (*before_signal)(struct thread *t, struct pending_signal *s, uint8_t *flags);
-    /* It is delivered; may change what a fault reports. */
-    void (*signal)(struct thread *t, struct pending_signal *s, uint8_t flags);
+    /* It is delivered; may change what a fault reports. False: it is not, after all. */
+    bool (*signal)(struct thread *t, struct pending_signal *s, uint8_t flags);
     /* One thread ends without a call of its own (seccomp). */
     void (*thread_killed)(struct thread *t, int signo);
     /* The process dies of a signal. */

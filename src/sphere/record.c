@@ -114,7 +114,7 @@ static void on_insn(struct tblock *tb) {
     recorded_insn_apply(&in, tb, &result);
 }
 
-static void on_signal(struct thread *t, struct pending_signal *s, uint8_t flags) {
+static bool on_signal(struct thread *t, struct pending_signal *s, uint8_t flags) {
     checkpoint_op(t);
     struct event *e =
         event_new(t, s->is_fault ? EV_FAULT : EV_SIGNAL, (uint16_t)s->info.signo, sizeof(struct ev_signal));
@@ -125,6 +125,7 @@ static void on_signal(struct thread *t, struct pending_signal *s, uint8_t flags)
     v->trapno = t->fault_trapno;
     v->cr2 = t->fault_cr2;
     stream_commit();
+    return true;
 }
 
 /* A fault that kills: a checkpoint in front of it, then the instruction tries again. */

@@ -68,7 +68,7 @@ void replay_pass_checkpoint(struct thread *t, const struct event *e);
 /* mode.before_signal, .fault, .signal, .tick_budget, .insn */
 bool replay_before_signal(struct thread *t, struct pending_signal *s, uint8_t *flags);
 bool replay_fault(struct thread *t, const struct pending_signal *s, bool kills);
-void replay_signal(struct thread *t, struct pending_signal *s, uint8_t flags);
+bool replay_signal(struct thread *t, struct pending_signal *s, uint8_t flags);
 void replay_tick_budget(struct tblock *tb);
 void replay_insn(struct tblock *tb);
 

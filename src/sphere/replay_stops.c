@@ -50,7 +50,7 @@ void replay_deliver(struct thread *t, const struct event *e) {
     if (unlikely(debug_is_on)) {
         bool behind = flags & EVF_AFTER; /* who stops in front of it is still behind the operation before */
         if (!behind) debug_op(t, false);
-        debug_signal(t, &s.info, behind ? SIGNAL_BEHIND : SIGNAL_ALONE);
+        if (!debug_signal(t, &s.info, behind ? SIGNAL_BEHIND : SIGNAL_ALONE)) return;
         if (behind) debug_op(t, false);
     }
     stream_take();
@@ -166,12 +166,13 @@ void replay_arm(struct thread *t) {
 }
 
 /* mode.signal: a fault has recurred; what the processor said of it then is what counts. */
-void replay_signal(struct thread *t, struct pending_signal *s, uint8_t flags) {
-    if (!s->is_fault) return;
+bool replay_signal(struct thread *t, struct pending_signal *s, uint8_t flags) {
+    if (!s->is_fault) return true;
     if (unlikely(debug_is_on)) debug_op(t, false);
     if (debug_is_diverted) {
-        debug_signal(t, &s->info, SIGNAL_OF_FAULT);
-        return;
+        bool is_delivered = debug_signal(t, &s->info, SIGNAL_OF_FAULT);
+        replay_set_budget(t);
+        return is_delivered;
     }
     const struct event *e = replay_next(t);
     replay_verify(t, e, EV_FAULT, "fault");
@@ -181,11 +182,15 @@ void replay_signal(struct thread *t, struct pending_signal *s, uint8_t flags) {
     t->fault_err = v->err;
     t->fault_trapno = v->trapno;
     t->fault_cr2 = v->cr2;
-    if (unlikely(debug_is_on)) debug_signal(t, &s->info, SIGNAL_OF_FAULT);
+    if (unlikely(debug_is_on) && !debug_signal(t, &s->info, SIGNAL_OF_FAULT)) {
+        replay_set_budget(t);
+        return false;
+    }
     stream_take();
     shared_had_bus();
     const struct event *next = stream_peek();
     if (next && next->kind != EV_END) replay_set_budget(t);
+    return true;
 }
 
 /* The debugger lets programs run for shorter stretches than the log does. */

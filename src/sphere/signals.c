@@ -409,7 +409,7 @@ static bool no_frame(struct thread *t, int signo) {
 bool signals_deliver(struct thread *t, struct pending_signal *s, uint8_t flags) {
     if (the_mode->before_signal && !the_mode->before_signal(t, s, &flags)) return false;
     int signo = s->info.signo;
-    if (the_mode->signal) the_mode->signal(t, s, flags);
+    if (the_mode->signal && !the_mode->signal(t, s, flags)) return false;
     struct process *p = t->process;
     lock_take(&p->lock);
     struct ksigaction sa = p->action[signo];

@@ -108,6 +108,40 @@ def changes_are_thrown_away(recordings):
 
 
 @scenario(quick=True)
+def calls_anywhere(recordings):
+    """Functions called where a signal is about to be delivered, at the end, in a thread that waits; what one changes, the next
+    one sees, until the program goes on."""
+    with Gdb(recordings.of("signals crash"), args=["-e"]) as gdb:
+        end = gdb.where(["faults"])
+        for _ in range(2):
+            gdb.expect("print (int)strlen(how)", "= 5")
+        gdb.expect("call (void)_exit(3)", "while in a function called from GDB")
+        check(gdb, gdb.where(["faults"]) == end, "another place than before the calls")
+        gdb.expect("continue", "killed here by signal 11", NO_MORE)
+        gdb.expect("print (int)strlen(how)", "= 5")
+        gdb.expect("bt", "die", "main")
+    with Gdb(recordings.of("threads")) as gdb:
+        gdb.do("break take_turn if me == 3 && turn > 4", "continue", "delete")
+        here = gdb.where()
+        for n in re.findall(r"^[* ] +(\d+) ", gdb.do("info threads"), re.M):
+            gdb.do(f"thread {n}")
+            frame = gdb.do("bt")
+            gdb.expect(f"print (int)abs(-{n})", f"= {n}")
+            gdb.expect("print (int)getpagesize()", "= 4096")
+            check(gdb, gdb.do("bt") == frame, f"thread {n} is elsewhere after a call")
+        gdb.do(f"seek {here.text}")
+        check(gdb, gdb.where() == here, "another place than before the calls")
+    with Gdb(recordings.of("steps")) as gdb:
+        gdb.do("break total", "continue", "delete")
+        gdb.do("call (void)strcpy(text, \"changed\")")
+        gdb.expect("print (int)strlen(text)", "= 7")
+        gdb.do("stepi", "reverse-stepi")
+        gdb.expect("print (int)strlen(text)", "= 40")
+        gdb.expect("continue", "exits here")
+        gdb.expect("print add(20, 22)", "= 42")
+
+
+@scenario(quick=True)
 def positions(recordings):
     with Gdb(recordings.of("steps")) as gdb:
         gdb.do("break insert", "continue", "continue")
