@@ -8,7 +8,7 @@
 
 #define MAX_INSNS 64
 #define MAX_EXITS (MAX_INSNS + 2)
-#define COLD_MOST 48 /* bytes of one cold part */
+#define COLD_MOST 64 /* bytes of one cold part */
 
 struct pending_exit {
     gaddr target;
@@ -27,6 +27,7 @@ struct pending_cold {
     uint8_t *rel8;  /* of jrcxz, until there is a gap within its reach */
     uint8_t *rel32; /* of the jump to the cold part */
     int rcx_slot;   /* where rcx is; -1: in place */
+    int counter;
 };
 
 struct build {
@@ -44,6 +45,10 @@ struct build {
     struct insn insn[MAX_INSNS];
     uint8_t bytes[MAX_INSNS * INSN_MAX_LEN + 16]; /* the guest bytes as decoded: another thread may be writing them */
     struct insn_map map[MAX_INSNS];
+    struct {
+        uint8_t counter; /* which one its tick is taken from */
+        bool repeats;    /* a jump back whose destination follows, as a copy */
+    } tick[MAX_INSNS];
     struct liveness live[MAX_INSNS + 1]; /* before each instruction */
     struct pending_exit exits[MAX_EXITS];
     struct pending_literal literals[MAX_INSNS];
@@ -61,6 +66,8 @@ bool build_has_break(gaddr pc);
 /* Decodes from pc on, at most `limit` instructions. False: there is no code. */
 bool build_gather(struct build *b, gaddr pc, int limit);
 void build_find_liveness(struct build *b);
+/* Small loops get copies of their bodies behind them, each with a counter of its own. */
+void build_unroll(struct build *b);
 
 /* ---- translate_insn.c ---- */
 
@@ -79,11 +86,11 @@ void emit_insn(struct build *b, int i);
 /* A tick is a taken direct transfer to an address not above its own, every call, every indirect jump (ret n is one). */
 bool ticks_at(const struct insn *in);
 /* In front of a direct call: counts one tick, and leaves the cache at pc when the budget is used up. */
-void emit_tick(struct build *b, const struct insn *in);
+void emit_tick(struct build *b, int i);
 /* Counts one tick, with rcx in `slot`; what rcx holds then is lost. emit_gap must follow. */
-void emit_tick_rcx(struct build *b, gaddr pc, int slot);
+void emit_tick_rcx(struct build *b, int i, int slot);
 /* A jump that is taken: the same, and the jump. */
-void emit_tick_and_jump(struct build *b, const struct insn *in);
+void emit_tick_and_jump(struct build *b, int i);
 /* Where nothing runs past: the way from the last jrcxz to the cold part. */
 void emit_gap(struct build *b);
 /* The same where there is no such place, or none near enough. */

@@ -105,25 +105,29 @@ static void enter_at(struct tblock *t, struct place at) {
     }
 }
 
+/* Enters the cache at t->pc. False: there is no code, or no room for it (*full). */
+static bool enter(struct tblock *t, bool *full) {
+    struct place at = top_of(cache_find(t->pc));
+    *full = false;
+    if (!at.host) {
+        lock_take(&cache_lock);
+        at = find_or_translate_place(t->pc);
+        *full = !at.host && cache_is_full();
+        lock_drop(&cache_lock);
+        cache_hurry();
+    }
+    if (at.host) enter_at(t, at);
+    return at.host;
+}
+
 /* Chooses where to enter the cache for t->pc. Delivers the fault if there is no code. */
 void engine_on_enter(struct tblock *t) {
     for (;;) {
+        bool full;
         cache_safepoint(t);
         if (unlikely(t->stepped)) engine_host.step_trap(t);
         if (unlikely(t->debug)) engine_host.debug(t);
-        struct place at = top_of(cache_find(t->pc));
-        bool full = false;
-        if (!at.host) {
-            lock_take(&cache_lock);
-            at = find_or_translate_place(t->pc);
-            full = !at.host && cache_is_full();
-            lock_drop(&cache_lock);
-            cache_hurry();
-        }
-        if (at.host) {
-            enter_at(t, at);
-            return;
-        }
+        if (enter(t, &full)) return;
         if (full)
             cache_wait_for_room(t);
         else
@@ -201,8 +205,6 @@ void engine_on_safepoint(struct tblock *t) {
 uint64_t tick_trace;
 
 static void on_tick_budget(struct tblock *t) {
-    t->ticks = 0; /* the instruction is executed again and counts then */
-    t->stepped = false;
     if (unlikely(tick_trace)) {
         say("tick point %lu: %lx", ticks_total(t), t->pc);
         ticks_set_budget(t, tick_trace);
@@ -214,9 +216,25 @@ static void on_tick_budget(struct tblock *t) {
     engine_on_enter(t);
 }
 
+/* A tick has found its counter used up; its instruction is executed again and counts then. If other counters have something left,
+ * the thread goes on, and nobody hears of it. */
+static void on_counter_used_up(struct tblock *t, int counter) {
+    bool full;
+    t->ticks.left[counter] = 0;
+    t->stepped = false;
+    int64_t left = ticks_left(t);
+    if (left == 0) {
+        on_tick_budget(t);
+        return;
+    }
+    ticks_deal(t, left, counter);
+    t->skip_break = true; /* the instruction was begun */
+    if (!enter(t, &full)) engine_on_enter(t);
+}
+
 void engine_on_tick_budget(struct tblock *t) {
     flags_settle_direct(t);
-    on_tick_budget(t);
+    on_counter_used_up(t, (int)(uint32_t)t->exit_index);
 }
 
 /* The budget is used up where an indirect transfer arrives: back to the transfer. */
@@ -227,18 +245,15 @@ void engine_on_indirect_tick(struct tblock *t) {
     CHECK(decode_insn(&in, (const uint8_t *)t->pc, INSN_MAX_LEN, t->pc));
     if (in.cls == INSN_CALL_IND) t->gpr[RSP] += 8;
     if (in.cls == INSN_RET) t->gpr[RSP] -= 8 + (uint16_t)in.imm;
-    on_tick_budget(t);
+    on_counter_used_up(t, TICK_INDIRECT);
 }
 
 /* An indirect transfer that missed counts here. False: not executed, the thread goes on elsewhere. */
 static bool count_indirect(struct tblock *t) {
     if (!the_policy->ticks) return true;
-    if (unlikely(t->ticks == 0)) {
-        engine_on_indirect_tick(t);
-        return false;
-    }
-    t->ticks--;
-    return true;
+    if (ticks_take(t)) return true;
+    engine_on_indirect_tick(t);
+    return false;
 }
 
 void engine_on_ret_miss(struct tblock *t) {
@@ -311,7 +326,8 @@ void engine_init_tblock(struct tblock *t) {
     t->fn_call_miss = (uint64_t)rt_call_miss;
     t->fn_call_fail = (uint64_t)rt_call_fail;
     t->fn_tick = (uint64_t)rt_tick;
-    t->ticks = t->tick_limit = NO_LIMIT;
+    ticks_set_budget(t, NO_LIMIT);
+    t->tick_limit = NO_LIMIT;
     if (unlikely(tick_trace)) ticks_set_budget(t, 0);
 }
 

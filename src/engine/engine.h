@@ -63,11 +63,27 @@ void engine_start(const struct policy *policy);
 void engine_init_tblock(struct tblock *t);
 
 /* Ticks of the thread so far. */
-static inline uint64_t ticks_total(const struct tblock *t) { return (uint64_t)(t->tick_limit - t->ticks); }
+static inline int64_t ticks_left(const struct tblock *t) {
+    int64_t sum = 0;
+    for (int i = 0; i < TICK_COUNTERS; i++) sum += t->ticks.left[i];
+    return sum;
+}
+static inline uint64_t ticks_total(const struct tblock *t) { return (uint64_t)(t->tick_limit - ticks_left(t)); }
+/* Deals n ticks out: most of them to counter i. */
+static inline void ticks_deal(struct tblock *t, int64_t n, int i) {
+    for (int k = 0; k < TICK_COUNTERS; k++) t->ticks.left[k] = n / (2 * TICK_COUNTERS);
+    t->ticks.left[i] = n - (TICK_COUNTERS - 1) * (n / (2 * TICK_COUNTERS));
+}
+/* Counts one tick, whose place is none of translated code. False: the budget is used up. */
+static inline bool ticks_take(struct tblock *t) {
+    for (int i = 0; i < TICK_COUNTERS; i++)
+        if (t->ticks.left[i] > 0) return t->ticks.left[i]--, true;
+    return false;
+}
 /* The thread leaves the cache at the tick point behind n more ticks. */
 static inline void ticks_set_budget(struct tblock *t, uint64_t n) {
-    t->tick_limit += (int64_t)n - t->ticks;
-    t->ticks = (int64_t)n;
+    t->tick_limit += (int64_t)n - ticks_left(t);
+    ticks_deal(t, (int64_t)n, 0);
 }
 
 /* Drops the translation of the code at pc. */

@@ -44,7 +44,7 @@ static enum fault_where recover(struct tblock *t, const struct fault_regs *regs)
     bool ticked = m->spill & SPILL_TICKED;
     if (off < m->lead || (off == m->lead && !ticked)) return FAULT_INSIDE;
     off -= m->lead;
-    if (ticked) t->ticks++; /* it counts when it is done */
+    if (ticked) t->ticks.left[0]++; /* it counts when it is done */
     switch (m->spill & ~SPILL_TICKED) {
     case SPILL_SCRATCH: t->gpr[m->scratch] = t->s2; break;
     case SPILL_RCX: t->gpr[RCX] = t->s0; break;
@@ -52,7 +52,7 @@ static enum fault_where recover(struct tblock *t, const struct fault_regs *regs)
         struct insn in;
         if (off == 0 || !decode_insn(&in, (const uint8_t *)t->pc, INSN_MAX_LEN, t->pc)) break;
         t->pc = in.target;
-        t->ticks -= ticked;
+        t->ticks.left[0] -= ticked;
         return FAULT_NOT_THE_GUESTS;
     }
     case SPILL_CALL_IND: {
@@ -62,7 +62,7 @@ static enum fault_where recover(struct tblock *t, const struct fault_regs *regs)
         struct site s = cache_find_site(next);
         if (!s.host || regs->host_pc + 7 != (uint64_t)s.host) break;
         t->pc = t->s1;
-        if (the_policy->ticks && t->ticks) t->ticks--; /* counted where it arrives, which it does this way */
+        if (the_policy->ticks) ticks_take(t); /* counted where it arrives, which it does this way */
         return FAULT_NOT_THE_GUESTS;
     }
     case SPILL_RET:

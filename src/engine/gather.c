@@ -2,6 +2,7 @@
 #include "inproc/str.h"
 
 #define MAX_CONTINUES 10 /* conditional branches and calls that a block goes on behind */
+#define UNROLL_MOST 12   /* instructions in the body of a loop that is worth copies */
 
 bool build_is_intercepted(const struct insn *in) {
     switch (in->cls) {
@@ -48,17 +49,27 @@ static bool decode_at(struct build *b, struct insn *in, gaddr pc, gaddr at, gadd
 
 bool build_has_break(gaddr pc) { return engine_host.has_break && engine_host.has_break(pc); }
 
+static bool jumps_back(const struct insn *in) { return (in->cls == INSN_JCC || in->cls == INSN_JMP) && ticks_at(in); }
+
+/* What a copy may hold: nothing that has a place of its own, like the landing of a return. */
+static bool may_be_copied(const struct insn *in) {
+    return in->cls == INSN_PLAIN || in->cls == INSN_JCC;
+}
+
 bool build_gather(struct build *b, gaddr pc, int limit) {
     struct code_range code;
     if (!engine_host.code_at(pc, &code)) return false;
     int continues = 0, max_continues = code.checked ? 0 : MAX_CONTINUES;
     b->checked = code.checked;
-    gaddr at = pc;
+    gaddr at = pc, known = 0; /* from `known` on, the code is translated already; it is left out unless it is all of a small loop */
+    int n_known = 0;
     b->falls_out = true;
     for (b->n = 0; b->n < limit; b->n++) {
         struct insn *in = &b->insn[b->n];
         if (b->n > 0) {
-            if (cache_find(at) || build_has_break(at)) break;
+            if (build_has_break(at)) break;
+            if (!known && cache_find(at)) known = at, n_known = b->n;
+            if (known && (!the_policy->ticks || b->checked || b->n >= UNROLL_MOST)) break;
             if (PAGE_DOWN(at) > PAGE_DOWN(pc) + PAGE_SIZE) break; /* at most two pages: see struct block */
             if (at >= code.end && cache_kept_region(pc)) break;   /* a file's kept code stays within the file */
             if (at >= code.end && (!engine_host.code_at(at, &code) || code.checked != b->checked)) break;
@@ -79,6 +90,14 @@ bool build_gather(struct build *b, gaddr pc, int limit) {
         }
         if (in->cls == INSN_INVALID && b->n > 0) break;
         if (b->n > 0 && PAGE_DOWN(at + in->len - 1) > PAGE_DOWN(pc) + PAGE_SIZE) break;
+        if (known && jumps_back(in) && in->target == pc) {
+            known = 0;
+            at += in->len;
+            b->n++;
+            b->falls_out = in->cls == INSN_JCC;
+            break;
+        }
+        if (known && !may_be_copied(in)) break;
         if (b->n > 0 && (in->cls == INSN_CALL || in->cls == INSN_CALL_IND)) {
             b->known_call = cache_find_call(at);
             if (b->known_call) break;
@@ -93,6 +112,11 @@ bool build_gather(struct build *b, gaddr pc, int limit) {
             b->n++;
             break;
         }
+    }
+    if (known) {
+        b->n = n_known;
+        at = known;
+        b->falls_out = true;
     }
     b->end = at;
     return true;
@@ -122,5 +146,43 @@ void build_find_liveness(struct build *b) {
             live.flags = (uint8_t)((live.flags & ~in->flags_kill) | in->flags_read);
         }
         b->live[i] = live;
+    }
+}
+
+/* ---- loops ---- */
+
+/* The body of the loop that instruction `last` jumps back in, as the number of its first instruction; -1: none that is to have copies. */
+static int loop_head(const struct build *b, int last) {
+    const struct insn *jump = &b->insn[last];
+    if (!jumps_back(jump)) return -1;
+    for (int i = last; i >= 0 && i > last - UNROLL_MOST; i--) {
+        if (i < last && (!may_be_copied(&b->insn[i]) || b->tick[i].repeats)) return -1; /* the inner one has copies */
+        if (b->insn[i].pc == jump->target) return i;
+    }
+    return -1;
+}
+
+/* Behind the loop [head, last] come copies of it; all but the last one go on with the next. Returns how many instructions came. */
+static int copy_loop(struct build *b, int head, int last) {
+    int len = last - head + 1, copies = MIN((MAX_INSNS - b->n) / len, TICK_COUNTERS - 1);
+    memmove(&b->insn[last + 1 + copies * len], &b->insn[last + 1], sizeof *b->insn * (size_t)(b->n - last - 1));
+    for (int k = 0; k < copies; k++) {
+        memcpy(&b->insn[last + 1 + k * len], &b->insn[head], sizeof *b->insn * (size_t)len);
+        b->tick[last + k * len].repeats = true;
+        b->tick[last + (k + 1) * len].counter = (uint8_t)(k + 1);
+    }
+    b->n += copies * len;
+    return copies * len;
+}
+
+void build_unroll(struct build *b) {
+    memset(b->tick, 0, sizeof b->tick);
+    if (!the_policy->ticks || b->checked || b->exact_flags) return;
+    for (int i = 0; i < b->n; i++) {
+        int head = loop_head(b, i);
+        if (head >= 0)
+            i += copy_loop(b, head, i);
+        else
+            b->tick[i].counter = b->insn[i].cls == INSN_CALL ? 1 : 2 + (b->insn[i].pc >> 4 & 1);
     }
 }

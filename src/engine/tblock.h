@@ -17,10 +17,7 @@
 #define TB_S1 200
 #define TB_S2 208
 #define TB_S3 216
-#define TB_TICKS 224
-#define TB_JUMP_PC 232
-#define TB_GUEST_GS 240
-#define TB_PENDING 248
+#define TB_TICKS 224 /* TICK_COUNTERS words */
 #define TB_FN_EXIT 256
 #define TB_FN_RET_MISS 264
 #define TB_FN_JMP_MISS 272
@@ -33,6 +30,12 @@
 #define TB_FN_SAFEPOINT 328
 #define TB_FN_CALL_FAIL 336
 #define TB_FN_TICK 344
+#define TB_JUMP_PC 352
+#define TB_GUEST_GS 360
+#define TB_PENDING 368
+
+#define TICK_COUNTERS 4
+#define TICK_INDIRECT 0 /* the one that indirect transfers take from */
 
 #define TBLOCK_OFFSETS(X)            \
     X(self, TB_SELF)                 \
@@ -48,9 +51,6 @@
     X(s2, TB_S2)                     \
     X(s3, TB_S3)                     \
     X(ticks, TB_TICKS)               \
-    X(jump_pc, TB_JUMP_PC)           \
-    X(guest_gs, TB_GUEST_GS)         \
-    X(pending, TB_PENDING)           \
     X(fn_exit, TB_FN_EXIT)           \
     X(fn_ret_miss, TB_FN_RET_MISS)   \
     X(fn_jmp_miss, TB_FN_JMP_MISS)   \
@@ -62,7 +62,10 @@
     X(count_stores, TB_COUNT_STORES) \
     X(fn_safepoint, TB_FN_SAFEPOINT) \
     X(fn_call_fail, TB_FN_CALL_FAIL) \
-    X(fn_tick, TB_FN_TICK)
+    X(fn_tick, TB_FN_TICK)           \
+    X(jump_pc, TB_JUMP_PC)           \
+    X(guest_gs, TB_GUEST_GS)         \
+    X(pending, TB_PENDING)
 
 #ifndef __ASSEMBLER__
 
@@ -72,6 +75,12 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 
 struct region;
 struct thread; /* the sphere's view of this thread */
+
+/* The budget of ticks, in several parts: each tick is taken from the part that belongs to its place, so that one after the other
+ * need not wait for the same word of memory. No part is below zero, except where a tick has just found its own used up. */
+struct tick_counters {
+    int64_t left[TICK_COUNTERS];
+};
 
 struct tblock {
     struct tblock *self;
@@ -85,17 +94,17 @@ struct tblock {
     uint64_t s0 __attribute__((aligned(64))); /* guest rcx inside return and indirect branch sequences */
     uint64_t s1;                              /* target of an indirect jump or call */
     uint64_t s2, s3;
-    int64_t ticks;
-    gaddr jump_pc;     /* the last indirect transfer, whose tick is counted where it arrives */
-    uint64_t guest_gs; /* gs base as the program set it */
-    uint64_t pending;  /* a signal or request waits for the next safepoint */
+    struct tick_counters ticks;
     uint64_t fn_exit, fn_ret_miss, fn_jmp_miss, fn_call_miss, fn_syscall, fn_special;
     uint64_t count_insns, count_loads, count_stores;
     uint64_t fn_safepoint, fn_call_fail;
     uint64_t fn_tick;
+    gaddr jump_pc;     /* the last indirect transfer, whose tick is counted where it arrives */
+    uint64_t guest_gs; /* gs base as the program set it */
+    uint64_t pending;  /* a signal or request waits for the next safepoint */
     /* from here on: C only */
     struct thread *thread;
-    int64_t tick_limit; /* ticks so far = tick_limit - ticks */
+    int64_t tick_limit; /* ticks so far = tick_limit - ticks_left */
     uint64_t epoch;     /* last cache epoch this thread has seen at a safepoint */
     uint32_t kick;      /* a signal of ours is on its way to the thread: it must not enter a call before */
     uint16_t guest_gs_selector;

@@ -16,9 +16,9 @@
  *   call *x       as jmp *x, with push $K in front of call *TABLE_CALL(,%rcx,8); site
  *   entry[CALL_IND]  entry[CALL] then entry[JMP_IND]
  *
- *   tick          subq $1,%gs:ticks; js cold (for a jump: jns destination; jmp cold) where the scan of flags.h finds flags
+ *   tick          subq $1,%gs:counter; js cold (for a jump: jns destination; jmp cold) where the scan of flags.h finds flags
  *                 dead at the destination; else
- *                 mov %rcx,%gs:s; mov %gs:ticks,%rcx; jrcxz cold; lea -1(%rcx),%rcx; mov %rcx,%gs:ticks; mov %gs:s,%rcx
+ *                 mov %rcx,%gs:s; mov %gs:counter,%rcx; jrcxz cold; lea -1(%rcx),%rcx; mov %rcx,%gs:counter; mov %gs:s,%rcx
  *                 in front of direct transfers; of indirect ones at the entry they arrive at, where more is known
  *
  * Nothing else here touches flags: whoever is reached by mistake (two targets share a table slot) must leave no trace. The stack
@@ -48,13 +48,13 @@ static void emit_verify_target(struct emitter *e, const struct region *r, const 
     if (the_policy->ticks && !b->flags_dead) emit_jmp_fixed(e, r->tramp_tick);
     emit_land_short(e, ok);
     if (the_policy->ticks && b->flags_dead) {
-        emit_sub_tb_1(e, TB_TICKS);
+        emit_sub_tb_1(e, TB_TICKS + 8 * TICK_INDIRECT);
         emit_jcc_fixed(e, 8 /* s */, r->tramp_tick);
     } else if (the_policy->ticks) {
-        emit_load_tb(e, RCX, TB_TICKS);
+        emit_load_tb(e, RCX, TB_TICKS + 8 * TICK_INDIRECT);
         emit_jrcxz_back(e, gap);
         emit_lea(e, RCX, RCX, -1);
-        emit_store_tb(e, RCX, TB_TICKS);
+        emit_store_tb(e, RCX, TB_TICKS + 8 * TICK_INDIRECT);
     }
     if (b->rcx_live || (the_policy->ticks && !b->flags_dead)) emit_load_tb(e, RCX, TB_S0);
 }
@@ -219,6 +219,7 @@ struct block *translate(gaddr pc, enum entry_kind reason) {
     memset(b.map, 0, sizeof b.map);
     if (!build_gather(&b, pc, cache_stats.blocks < single_from ? MAX_INSNS : 1)) return NULL;
     b.exact_flags = cache_stats.blocks >= single_from;
+    build_unroll(&b);
     build_find_liveness(&b);
     b.r = cache_region_for(pc);
     if (!b.r) return NULL; /* cache_is_full */

@@ -203,7 +203,7 @@ void emit_insn(struct build *b, int i) {
     if (tick && (in->cls == INSN_JMP_IND || in->cls == INSN_CALL_IND || in->cls == INSN_RET)) {
         emit_store_tb_u64(e, TB_JUMP_PC, in->pc);
     } else if (tick && in->cls == INSN_CALL) {
-        emit_tick(b, in);
+        emit_tick(b, i);
     }
     b->map[i].lead = (uint16_t)(e->p - b->host - b->map[i].host_off);
     if (build_is_intercepted(in)) {
@@ -214,14 +214,17 @@ void emit_insn(struct build *b, int i) {
     switch (in->cls) {
     case INSN_JMP:
         if (tick)
-            emit_tick_and_jump(b, in);
+            emit_tick_and_jump(b, i);
         else
             build_add_exit(b, emit_jmp(e, NULL), in->target, ENTRY_PLAIN);
         break;
     case INSN_JCC:
-        if (tick) {
+        if (b->tick[i].repeats) {
+            build_add_exit(b, emit_jcc(e, in->cc ^ 1, NULL), next, ENTRY_PLAIN);
+            emit_tick_and_jump(b, i);
+        } else if (tick) {
             uint8_t *skip = emit_jcc_short(e, in->cc ^ 1);
-            emit_tick_and_jump(b, in);
+            emit_tick_and_jump(b, i);
             emit_land_short(e, skip);
         } else {
             build_add_exit(b, emit_jcc(e, in->cc, NULL), in->target, ENTRY_PLAIN);
@@ -234,7 +237,7 @@ void emit_insn(struct build *b, int i) {
         emit_land_short(e, taken);
         if (tick) {
             emit_store_tb(e, RCX, TB_S3);
-            emit_tick_rcx(b, in->pc, TB_S2);
+            emit_tick_rcx(b, i, TB_S2);
             emit_load_tb(e, RCX, TB_S3);
         }
         build_add_exit(b, emit_jmp(e, NULL), in->target, ENTRY_PLAIN);

@@ -3,37 +3,39 @@
 #include "inproc/fmt.h"
 #include "inproc/str.h"
 
-static struct pending_cold *add_cold(struct build *b, gaddr pc, int rcx_slot) {
+static struct pending_cold *add_cold(struct build *b, int i, int rcx_slot) {
     struct pending_cold *c = &b->cold[b->n_cold++];
-    *c = (struct pending_cold){.pc = pc, .rcx_slot = rcx_slot};
+    *c = (struct pending_cold){.pc = b->insn[i].pc, .rcx_slot = rcx_slot, .counter = b->tick[i].counter};
     return c;
 }
 
-void emit_tick_rcx(struct build *b, gaddr pc, int slot) {
+static int counter_of(const struct build *b, int i) { return TB_TICKS + 8 * b->tick[i].counter; }
+
+void emit_tick_rcx(struct build *b, int i, int slot) {
     struct emitter *e = &b->e;
-    emit_load_tb(e, RCX, TB_TICKS);
-    add_cold(b, pc, slot)->rel8 = emit_jrcxz(e);
+    emit_load_tb(e, RCX, counter_of(b, i));
+    add_cold(b, i, slot)->rel8 = emit_jrcxz(e);
     emit_lea(e, RCX, RCX, -1);
-    emit_store_tb(e, RCX, TB_TICKS);
+    emit_store_tb(e, RCX, counter_of(b, i));
 }
 
 static bool flags_are_free(const struct build *b, const struct insn *in) {
     return !b->exact_flags && flags_are_dead(in->pc, in->target);
 }
 
-static void emit_tick_with_flags_kept(struct build *b, const struct insn *in) {
+static void emit_tick_with_flags_kept(struct build *b, int i) {
     emit_store_tb(&b->e, RCX, TB_S2);
-    emit_tick_rcx(b, in->pc, TB_S2);
+    emit_tick_rcx(b, i, TB_S2);
     emit_load_tb(&b->e, RCX, TB_S2);
 }
 
-void emit_tick(struct build *b, const struct insn *in) {
-    if (!flags_are_free(b, in)) {
-        emit_tick_with_flags_kept(b, in);
+void emit_tick(struct build *b, int i) {
+    if (!flags_are_free(b, &b->insn[i])) {
+        emit_tick_with_flags_kept(b, i);
         return;
     }
-    emit_sub_tb_1(&b->e, TB_TICKS);
-    add_cold(b, in->pc, -1)->rel32 = emit_jcc_fixed(&b->e, 8 /* s */, NULL);
+    emit_sub_tb_1(&b->e, counter_of(b, i));
+    add_cold(b, i, -1)->rel32 = emit_jcc_fixed(&b->e, 8 /* s */, NULL);
 }
 
 void emit_gap(struct build *b) {
@@ -52,15 +54,21 @@ void emit_gap_here(struct build *b) {
     emit_land_short(&b->e, skip);
 }
 
-void emit_tick_and_jump(struct build *b, const struct insn *in) {
+void emit_tick_and_jump(struct build *b, int i) {
+    const struct insn *in = &b->insn[i];
     struct emitter *e = &b->e;
-    if (flags_are_free(b, in)) {
-        emit_sub_tb_1(e, TB_TICKS);
-        build_add_exit(b, emit_jcc(e, 9 /* ns */, NULL), in->target, ENTRY_PLAIN);
-        add_cold(b, in->pc, -1)->rel32 = emit_jmp_fixed(e, NULL);
+    if (b->tick[i].repeats) {
+        emit_tick(b, i);
+        emit_gap_here(b);
         return;
     }
-    emit_tick_with_flags_kept(b, in);
+    if (flags_are_free(b, in)) {
+        emit_sub_tb_1(e, counter_of(b, i));
+        build_add_exit(b, emit_jcc(e, 9 /* ns */, NULL), in->target, ENTRY_PLAIN);
+        add_cold(b, i, -1)->rel32 = emit_jmp_fixed(e, NULL);
+        return;
+    }
+    emit_tick_with_flags_kept(b, i);
     build_add_exit(b, emit_jmp(e, NULL), in->target, ENTRY_PLAIN);
     emit_gap(b);
 }
@@ -73,7 +81,7 @@ bool build_finish_colds(struct build *b) {
         const struct pending_cold *c = &b->cold[i];
         start[i] = (uint16_t)(e.p - code);
         if (c->rcx_slot >= 0) emit_load_tb(&e, RCX, c->rcx_slot);
-        emit_special_exit(&e, c->pc, TB_FN_SAFEPOINT, -1);
+        emit_special_exit(&e, c->pc, TB_FN_SAFEPOINT, c->counter);
     }
     uint8_t *place = cache_meta(b->r, (size_t)(e.p - code));
     if (!place) return false;

@@ -498,7 +498,7 @@ bool debug_fault(struct thread *t, const struct siginfo_raw *info, struct uconte
     if (!cache_contains(uc->mc.rip)) return watch_open(addr, 1, write, &ignored, &unused);
     struct fault_regs regs;
     signals_regs(&regs, uc);
-    int64_t ticks = t->tb->ticks;
+    struct tick_counters ticks = t->tb->ticks;
     bool was_under_way = access.is_under_way;
     enum fault_where where = fault_to_guest(t->tb, &regs);
     bool guests = where == FAULT_AT_BOUNDARY || where == FAULT_INSIDE; /* and not a word of ours on its stack */

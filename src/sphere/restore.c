@@ -99,7 +99,7 @@ static void set_thread(struct thread *t, const struct snapshot_thread *s) {
     tb->guest_gs_selector = (uint16_t)s->gs;
     tb->trap_flag = s->flags & SNAPSHOT_TRAP_FLAG;
     tb->stepped = s->flags & SNAPSHOT_STEPPED;
-    tb->tick_limit = tb->ticks + (int64_t)s->ticks;
+    tb->tick_limit = ticks_left(tb) + (int64_t)s->ticks;
     t->number = s->number;
     t->tid = s->tid;
     t->sigmask = s->sigmask;

@@ -65,6 +65,38 @@ _start:
 2:  cmp $2, %ebx
     jmp 1b
 3:
+    /* small loops, whose translations hold several rounds: flags read at the top, flags dead, left in the middle, backward, too */
+    mov $11, %ebx
+    cmp $99, %ebx
+1:  adc %rbx, %r15
+    dec %ebx
+    jnz 1b
+    mov $13, %ebx
+1:  add %rbx, %r15
+    sub $1, %ebx
+    jnz 1b
+    mov $10, %ebx
+1:  sub $1, %ebx
+    jz 3f
+    add %rbx, %r15
+    jmp 1b
+3:  jmp 2f
+1:  gather
+    jmp 4f
+2:  mov $9, %ebx
+    jmp 3f
+2:  sub $1, %ebx
+    jz 1b
+3:  test %ebx, %ebx
+    jnz 2b
+4:
+    mov $7, %ebx            /* one in another */
+1:  mov $5, %edx
+2:  sub $1, %edx
+    jnz 2b
+    add %rbx, %r15
+    sub $1, %ebx
+    jnz 1b
     /* loops */
     mov $5, %ecx
 1:  gather
