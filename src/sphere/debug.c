@@ -18,6 +18,7 @@
 #include "sphere/debug_condition.h"
 #include "sphere/debug_state.h"
 #include "sphere/debug_watch.h"
+#include "sphere/fork_advice.h"
 #include "sphere/gate.h"
 #include "sphere/replay.h"
 #include "sphere/schedule.h"
@@ -166,7 +167,9 @@ static void await_question(void) {
 /* A copy of this process, which stands still where we do. Its parent is ours, so that our end is none of its business. */
 static long fork_worker(uint64_t number) {
     if (number >= WORKER_SLOTS) return -EINVAL;
+    fork_advice_lift();
     long pid = SYS(clone, CLONE_PARENT | SIGCHLD_, 0, 0, 0, 0);
+    fork_advice_put_back();
     if (pid) return pid;
     SYS(prctl, PR_SET_PDEATHSIG, SIGKILL_, 0, 0, 0);
     struct worker_slot *parent = slot;

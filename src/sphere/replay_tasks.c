@@ -10,6 +10,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/debug.h"
+#include "sphere/fork_advice.h"
 #include "sphere/page_log.h"
 #include "sphere/runtime.h"
 #include "sphere/schedule.h"
@@ -160,6 +161,7 @@ static bool do_fork(struct thread *t, const struct event *e) {
     if (debug_is_on) { /* one process is debugged: the one that the child becomes, or its parent */
         if (!debug_follows(stream)) return false;
         stream_done(RING_ENDED_EXEC, 0, 0);
+        fork_advice_inherit();
         forked_child(t, stream);
         debug_begin(t);
         return true;

@@ -28,6 +28,7 @@ MIRRORS = [
     ("break_optimized", "steps_o2", "stops", ["break total", "break calloc"], "continue", "reverse-continue", ["$rdi"]),
     ("break_stripped", "steps_stripped", "stops", ["break calloc", "break puts", "break fflush"], "continue", "reverse-continue", ["$rdi"]),
     ("break_static_pie", "steps_static_pie", "stops", ["break insert"], "continue", "reverse-continue", ["counter"]),
+    ("fork_advice", "advice", "stops", ["break look", "break printf"], "continue", "reverse-continue", ["kept[0]", "wiped[0]"]),
     ("condition", "steps", "stops", ["break insert if key == 20 || key == 40"], "continue", "reverse-continue", ["key", "counter"]),
     ("condition_register", "steps_stripped", "stops", ["break calloc if $rsi == 24"], "continue", "reverse-continue", ["$rdi", "$rsi"]),
     ("hbreak", "steps", "stops", ["hbreak depth", "hbreak total"], "continue", "reverse-continue", ["$rsp"]),
@@ -77,7 +78,7 @@ SHARES = [  # for each process of each kind; a child begins with memory that it 
 ]
 MIRRORS += [(f"{name}_{kind}{who}", f"shares {kind} &{who}", *row)
             for kind in ("inherited", "memfd", "calls") for name, whos, *row in SHARES for who in whos]
-QUICK = set("""catch_syscall_some catch_fork break break_programs condition watch watch_threads stepi step break_threads catch_throw signals break_static
+QUICK = set("""fork_advice catch_syscall_some catch_fork break break_programs condition watch watch_threads stepi step break_threads catch_throw signals break_static
                break_stripped share_watch_inherited2 share_watch_two_calls2 share_stepi_memfd2""".split())
 
 
