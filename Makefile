@@ -60,8 +60,11 @@ RT_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-f
             -ffunction-sections -fdata-sections -Isrc -I$(BUILD)/gen -isystem $(BUILD)/zydis/include \
             -DZYAN_NO_LIBC -DZYDIS_STATIC_BUILD -DZYCORE_STATIC_BUILD -DZYDIS_DISABLE_FORMATTER -DZYDIS_DISABLE_ENCODER \
             -DREPRISE_VERSION='"$(VERSION)"' $(EXTRA_RT_FLAGS)
-RT_LINK  := -static-pie -nostdlib -nostartfiles -Wl,-e,_start -Wl,--gc-sections -Wl,--no-dynamic-linker \
-            -Wl,-z,norelro -Wl,-z,noexecstack -Wl,-z,text -Wl,--build-id -Wl,--fatal-warnings
+# Linked to the place that src/inproc/layout.h has for it: nothing is moved or relocated at the start of a process. What is small lies
+# together, so that few pages are touched.
+place     = $(shell sed -n 's/^\#define $(1) UL(\(0x[0-9a-f]*\)).*/\1/p' src/inproc/layout.h)
+RT_LINK  := -static -no-pie -nostdlib -nostartfiles -Wl,-e,_start -Wl,--gc-sections -Wl,-z,norelro -Wl,-z,noexecstack -Wl,--build-id \
+            -Wl,--fatal-warnings -Wl,--no-relax -Wl,-z,max-page-size=4096 -Wl,--sort-section=alignment -Wl,-Ttext-segment=$(call place,LAYOUT_RT)
 
 # What recorded programs see as their vDSO.
 $(BUILD)/gen/vdso.so: src/vdso/vdso.S src/vdso/vdso.lds Makefile

@@ -15,11 +15,11 @@
 
 static void say_place(const char *what, uint64_t pc) {
     uint64_t off = pc - LAYOUT_RT, into;
-    const char *name = symbols_find(off, &into);
+    const char *name = symbols_find(pc, &into);
     if (name)
         say("  %s %s+0x%lx (reprise-rt+0x%lx)", what, name, into, off);
     else
-        say("  %s reprise-rt+0x%lx (addr2line -e reprise-rt -f 0x%lx)", what, off, off);
+        say("  %s reprise-rt+0x%lx (addr2line -e reprise-rt -f 0x%lx)", what, off, pc);
 }
 
 static bool in_image(uint64_t pc) { return pc >= LAYOUT_RT && pc < LAYOUT_RT + RT_IMAGE_MOST; }

@@ -1,4 +1,4 @@
-/* Start of the runtime: moves itself out of the program's way, reads its orders, loads the program, runs it.
+/* Start of the runtime: reads its orders, loads the program, runs it.
  *
  * Arguments: reprise-rt --start key=value,... PATH -- ARGV... ; the same form comes from the command line and from our own
  * execve. Keys: cache, cachedir, seed (hex), cachesize and cachelimit (KB), trace,
@@ -51,56 +51,8 @@
 
 struct runtime the_runtime;
 
-/* ---- stage 0: position independent, nothing relocated yet ---- */
-
 extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
-extern char _end[] __attribute__((visibility("hidden")));
-extern const Elf64_Dyn _DYNAMIC[] __attribute__((visibility("hidden")));
-extern char start_mover[] __attribute__((visibility("hidden"))),
-    start_mover_end[] __attribute__((visibility("hidden")));
-
-struct move {
-    uint64_t from, len, to;
-};
-
-void start_move(uint64_t *sp);
-static void start_here(void *sp);
-
-void start_move(uint64_t *sp) {
-    uint64_t base = (uint64_t)&__ehdr_start;
-    uint64_t delta = LAYOUT_RT - base;
-    const Elf64_Phdr *ph = (const Elf64_Phdr *)(base + __ehdr_start.e_phoff);
-    struct move moves[16];
-    int n = 0;
-    for (int i = 0; i < __ehdr_start.e_phnum && n < 15; i++) {
-        if (ph[i].p_type != PT_LOAD) continue;
-        uint64_t lo = PAGE_DOWN(base + ph[i].p_vaddr), file_end = PAGE_UP(base + ph[i].p_vaddr + ph[i].p_filesz);
-        uint64_t end = PAGE_UP(base + ph[i].p_vaddr + ph[i].p_memsz);
-        if (file_end > lo && ph[i].p_filesz) moves[n++] = (struct move){lo, file_end - lo, lo + delta};
-        uint64_t bss = ph[i].p_filesz ? file_end : lo;
-        if (end > bss) moves[n++] = (struct move){bss, end - bss, bss + delta};
-    }
-    long page = SYS(mmap, 0, PAGE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (sys_failed(page)) SYS(exit_group, 125);
-    const char *from = start_mover;
-    for (char *to = (char *)page; from < (const char *)start_mover_end;) *to++ = *from++;
-    void (*mover)(struct move *, long, uint64_t, void *) = (void (*)(struct move *, long, uint64_t, void *))page;
-    mover(moves, n, (uint64_t)start_here + delta, sp);
-}
-
-static void relocate(void) {
-    uint64_t base = (uint64_t)&__ehdr_start;
-    const Elf64_Rela *rela = NULL;
-    uint64_t size = 0;
-    for (const Elf64_Dyn *d = _DYNAMIC; d->d_tag != DT_NULL; d++) {
-        if (d->d_tag == DT_RELA) rela = (const Elf64_Rela *)(base + d->d_un.d_ptr);
-        if (d->d_tag == DT_RELASZ) size = d->d_un.d_val;
-    }
-    for (uint64_t i = 0; i < size / sizeof *rela; i++)
-        *(uint64_t *)(base + rela[i].r_offset) = base + (uint64_t)rela[i].r_addend;
-}
-
-/* ---- stage 1: ordinary code ---- */
+void start_here(uint64_t *sp); /* start.S */
 
 struct orders {
     const char *path;
@@ -271,7 +223,7 @@ static uint64_t own_build(void) {
     uint64_t base = (uint64_t)&__ehdr_start;
     const Elf64_Phdr *ph = (const Elf64_Phdr *)(base + __ehdr_start.e_phoff);
     for (int i = 0; i < __ehdr_start.e_phnum; i++)
-        if (ph[i].p_type == PT_NOTE) return hash_bytes((const void *)(base + ph[i].p_vaddr), ph[i].p_memsz, 0);
+        if (ph[i].p_type == PT_NOTE) return hash_bytes((const void *)ph[i].p_vaddr, ph[i].p_memsz, 0);
     return 0;
 }
 
@@ -455,9 +407,7 @@ static void load_program(void *arg) {
     if (l->r.exe_fd != image.fd) SYS(close, l->r.exe_fd);
 }
 
-static void start_here(void *sp) {
-    SYS(munmap, PAGE_DOWN((uint64_t)__builtin_return_address(0)), PAGE_SIZE); /* the mover has done its work */
-    relocate();
+void start_here(uint64_t *sp) {
     struct orders o;
     if (!read_orders(&o, sp)) die("this is the runtime of reprise; use `reprise run -- CMD`");
     int rt_fd = own_files(&o);

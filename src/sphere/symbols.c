@@ -50,7 +50,7 @@ static void load(void) {
 }
 
 /* The nearest one below: assembly has labels without a size. */
-const char *symbols_find(uint64_t offset, uint64_t *into) {
+const char *symbols_find(uint64_t pc, uint64_t *into) {
     load();
     const Elf64_Sym *best = NULL;
     for (size_t i = 0; i < n_symbols; i++) {
@@ -58,11 +58,11 @@ const char *symbols_find(uint64_t offset, uint64_t *into) {
         int type = ELF64_ST_TYPE(s->st_info);
         if ((type != STT_FUNC && type != STT_NOTYPE) || s->st_shndx == SHN_UNDEF || s->st_shndx >= SHN_LORESERVE)
             continue;
-        if (s->st_value > offset || s->st_name >= names_size || !names[s->st_name]) continue;
-        if (s->st_size && offset - s->st_value > s->st_size) continue;
+        if (s->st_value > pc || s->st_name >= names_size || !names[s->st_name]) continue;
+        if (s->st_size && pc - s->st_value > s->st_size) continue;
         if (!best || s->st_value > best->st_value) best = s;
     }
     if (!best) return NULL;
-    *into = offset - best->st_value;
+    *into = pc - best->st_value;
     return names + best->st_name;
 }

@@ -4,7 +4,7 @@
 
 #include "inproc/types.h"
 
-/* The function at `offset` in the runtime's image and how far into it; NULL: not known, or the file cannot be read. */
-const char *symbols_find(uint64_t offset, uint64_t *into);
+/* The function at `pc` and how far into it; NULL: not known, or the file cannot be read. */
+const char *symbols_find(uint64_t pc, uint64_t *into);
 
 #endif
