@@ -7,9 +7,12 @@
 
 #define MARK_RANGE (1u << 29) /* seconds: all marks are times before 1987, which no clock gives */
 
-/* 0: not known. */
+static uint64_t boot; /* 0: not known */
+
+uint64_t kept_boot(void) { return boot; }
+void kept_set_boot(uint64_t known) { boot = known; }
+
 static uint64_t this_boot(void) {
-    static uint64_t boot;
     char text[64];
     if (boot) return boot;
     long fd = SYS(openat, AT_FDCWD, "/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);

@@ -16,6 +16,10 @@ bool kept_is_marked(const struct stat *image, uint64_t checksum);
 /* The image in fd, which was verified, or written by the caller. `seen`: as it was before; NULL: nobody else knows the file. */
 void kept_mark(int fd, const struct stat *seen, uint64_t checksum);
 
+/* Which boot this is, 0 if nobody has asked yet: processes hand it on, since asking is opening a file. */
+uint64_t kept_boot(void);
+void kept_set_boot(uint64_t known);
+
 /* When it was used last, in seconds. */
 uint64_t kept_last_use(const struct stat *image);
 

@@ -76,7 +76,17 @@ static bool read_selector(struct tblock *t, const struct insn *in, const uint8_t
     return false;
 }
 
+/* What loaders ask dozens of times at each start: decoding it in full would take longer than answering it. */
+static bool is_plain_cpuid(gaddr pc) {
+    uint8_t two[2];
+    return guest_read(two, pc, 2) && two[0] == 0x0f && two[1] == 0xa2;
+}
+
 bool recorded_insn_decode(struct tblock *t, struct recorded_insn *out) {
+    if (is_plain_cpuid(t->pc)) {
+        *out = (struct recorded_insn){.which = RECORDED_CPUID, .len = 2};
+        return true;
+    }
     uint8_t bytes[INSN_MAX_LEN];
     size_t n = sizeof bytes;
     while (n && !guest_read(bytes, t->pc, n)) n--;

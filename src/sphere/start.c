@@ -4,7 +4,7 @@
  * execve. Keys: cache, cachedir, seed (hex), cachesize and cachelimit (KB), trace,
  * traces (the descriptor behind the runtime's own leads to the trace table), single-from, crash, policy, mode, store, verify, cpu; from execve only: execfd (PATH is
  * open there), rtfd (so is the runtime),
- * mask (the program's signal mask, hex), ignored (signals, hex), vdso (lengths of its pieces), cpuid (what it answers), limits, mdwe, traced, stream, ring, oldring, parent, outs (recording), crowded (no descriptors are left). After PATH may come the program's seccomp
+ * mask (the program's signal mask, hex), ignored (signals, hex), vdso (lengths of its pieces), cpuid (what it answers), boot (which one this is, kept_mark.h), limits, mdwe, traced, stream, ring, oldring, parent, outs (recording), crowded (no descriptors are left). After PATH may come the program's seccomp
  * filters, one argument each. */
 #include <asm/stat.h>
 #include <elf.h>
@@ -16,6 +16,7 @@
 #include "ckpt/rt/track.h"
 #include "engine/engine.h"
 #include "engine/kept.h"
+#include "engine/kept_mark.h"
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
 #include "inproc/hash.h"
@@ -161,6 +162,7 @@ static void read_option(struct orders *o, const char *key) {
     }
     if (str_starts(key, "vdso=")) o->vdso = value;
     if (str_starts(key, "cpuid=")) cpuid_from_text(value);
+    if (str_starts(key, "boot=")) kept_set_boot(number(value, 16));
 }
 
 /* What concerns one execve alone is not handed on. */
@@ -168,7 +170,7 @@ static bool is_for_once(const char *key) {
     static const char *const keys[] = {
         "execfd=", "rtfd=",    "mask=",   "mdwe=", "crowded=", "limits=", "chanfd=", "sockfd=", "workfd=",
         "slot=",   "imagefd=", "stream=", "ring=", "oldring=", "parent=", "outs=",   "traced=", "ignored=", "vdso=",
-        "cpuid="};
+        "cpuid=",  "boot="};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if (str_starts(key, keys[i])) return true;
     return false;

@@ -4,6 +4,7 @@
 #include <linux/fcntl.h>
 
 #include "engine/kept.h"
+#include "engine/kept_mark.h"
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
 #include "inproc/str.h"
@@ -213,6 +214,7 @@ static void make_options(struct thread *t, const struct exec *e, char *out, size
     if (e->crowded) n += fmt_into(out + n, cap - n, ",crowded=1");
     n += fmt_into(out + n, cap - n, ",ignored=%lx", signals_ignored(t->process));
     n += vdso_to_text(out + n, cap - n);
+    if (kept_boot()) n += fmt_into(out + n, cap - n, ",boot=%lx", kept_boot());
     n += cpuid_to_text(out + n, MIN(cap - n, CPUID_TEXT));
     char limits[LIMITS_TEXT];
     limits_to_text(&t->process->limits, limits, sizeof limits);
