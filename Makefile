@@ -168,6 +168,7 @@ soak: all $(UNIT) $(FUZZ) $(GUESTS) $(CHECK_NEEDS) | test-programs
 	echo 'real programs, recorded:'; for how in --record --chaos; do BUILD='$(BUILD)' tests/compat/run.sh $$how --repeat $(SOAK) || bad=1; done; \
 	echo 'recorded on two cores, replayed on one:'; BUILD='$(BUILD)' tests/compat/run.sh --record --replay-on 0 || bad=1; \
 	echo 'sessions of gdb:'; GDB_SESSIONS=all $(RUN_TESTS) -k sessions --repeat $(SOAK) || bad=1; \
+	echo 'a walk with gdb:'; BUILD='$(BUILD)' python3 tests/gdb/random_walk.py --moves 10000 || bad=1; \
 	echo 'kills:'; KILLS=100 $(RUN_TESTS) -k record_kills || bad=1; \
 	echo 'races:'; for how in '' --chaos; do BUILD='$(BUILD)' tests/race/run.sh -r $(SOAK) -j $(JOBS) $$how || bad=1; done; \
 	echo 'guest programs, recorded:'; for how in --record --chaos; do $(RUN_TESTS) --jobs $(JOBS) --repeat $(SOAK) $$how || bad=1; done; \

@@ -408,6 +408,10 @@ static bool command(struct target *target, const char *text, char *out, size_t c
         snprintf(out, cap, "event %lu, tick %lu, step %lu\n", p.event, p.ticks, p.steps);
         return true;
     }
+    if (strcmp(text, "hash") == 0) { /* for tests */
+        snprintf(out, cap, "%lx\n", timeline_memory_hash(target));
+        return true;
+    }
     if (strcmp(text, "elapsed") == 0) {
         elapsed_text(t->options.recording, t->stream, where(target), out, cap);
         return true;

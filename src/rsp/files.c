@@ -48,9 +48,9 @@ static int open_maps(struct target *t) {
         snprintf(name, sizeof name, "%.*s", (int)sizeof name - 1, r->name);
         for (char *p = name; *p; p++)
             if ((unsigned char)*p < ' ') *p = '?';
-        dprintf(fd, "%08lx-%08lx %c%c%cp 00000000 00:00 0 %s%s\n", r->start, r->end, r->prot & PROT_READ ? 'r' : '-',
-                r->prot & PROT_WRITE ? 'w' : '-', r->prot & PROT_EXEC ? 'x' : '-', name[0] ? "                  " : "",
-                name);
+        dprintf(fd, "%08lx-%08lx %c%c%cp %08lx 00:00 0 %s%s\n", r->start, r->end, r->prot & PROT_READ ? 'r' : '-',
+                r->prot & PROT_WRITE ? 'w' : '-', r->prot & PROT_EXEC ? 'x' : '-', r->offset,
+                name[0] ? "                  " : "", name);
     }
     free(all);
     return fd;

@@ -96,6 +96,12 @@ static bool do_forks(struct gdb *g, const char *args, struct out *o) {
     return true;
 }
 
+/* For a hook: gdb would begin to record the replay. */
+static bool do_record(struct gdb *g, const char *args, struct out *o) {
+    out_str(o, "This is a recording: reverse-step, reverse-continue and their like need no `record`.\n");
+    return false;
+}
+
 static bool do_status(struct gdb *g, const char *args, struct out *o) {
     char text[POSITION_TEXT];
     position_text(g->target->ops->where(g->target), text);
@@ -138,6 +144,7 @@ static const struct {
     {"info recording", do_recording, true, "info recording: what is recorded, and where one is in it"},
     {"exits", do_exits, false, "exits end|stop: what gdb sees when the process exits"},
     {"forks", do_forks, false, "forks on|off: whether gdb sees processes being made (`catch fork`)"},
+    {"record", do_record, false, "record: says that there is nothing more to record"},
     {"help", do_help, true, "help: this text"},
 };
 #define COMMANDS (sizeof commands / sizeof *commands)

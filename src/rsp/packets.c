@@ -1,9 +1,12 @@
 /* The packets, one row each. */
 #include "rsp/packets.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "rsp/libraries.h"
 
 #define OBJECT_MAX (16u << 20)
 #define THREADS_MAX 65536
@@ -410,12 +413,17 @@ static bool object_threads(struct gdb *g, const char *annex) {
     return true;
 }
 
+static bool object_libraries(struct gdb *g, const char *annex) {
+    libraries_xml(g->target, &g->object);
+    return true;
+}
+
 static const struct {
     const char *name;
     bool (*make)(struct gdb *, const char *annex);
 } objects[] = {
     {"features", object_features}, {"auxv", object_auxv},       {"exec-file", object_exec_file},
-    {"siginfo", object_siginfo},   {"threads", object_threads},
+    {"siginfo", object_siginfo},   {"threads", object_threads}, {"libraries-svr4", object_libraries},
 };
 
 /* Made when its first piece is read, kept for the others. */

@@ -1,9 +1,9 @@
 // Hostile packets of a debugger: nothing crashes, and nothing is read but the guest's memory and the recording's files.
 //   coverage-guided:  clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Isrc tests/fuzz/rsp_fuzz.c
-//                     src/rsp/{wire,text,gdb_signal,position,description,agent,breaks,files,tls,soname,packets,resume,monitor}.c
+//                     src/rsp/{wire,text,gdb_signal,position,description,agent,breaks,files,tls,libraries,soname,packets,resume,monitor}.c
 //   smoke test:       rsp_fuzz SECONDS [SEED]
 // link: src/rsp/wire.c src/rsp/text.c src/rsp/gdb_signal.c src/rsp/position.c src/rsp/description.c src/rsp/agent.c
-// link: src/rsp/breaks.c src/rsp/files.c src/rsp/tls.c src/rsp/soname.c src/rsp/packets.c src/rsp/resume.c src/rsp/monitor.c
+// link: src/rsp/breaks.c src/rsp/files.c src/rsp/tls.c src/rsp/libraries.c src/rsp/soname.c src/rsp/packets.c src/rsp/resume.c src/rsp/monitor.c
 // cflags: -DSTANDALONE -fsanitize=address,undefined -fno-sanitize-recover=undefined
 #include <sys/socket.h>
 #include <time.h>
@@ -136,6 +136,7 @@ static const char *const usual[] = {
     "qXfer:features:read:target.xml:0,fff",
     "qXfer:auxv:read::0,1000",
     "qXfer:threads:read::0,1000",
+    "qXfer:libraries-svr4:read::0,1000",
     "qXfer:exec-file:read:1092:0,100",
     "qXfer:siginfo:read::0,80",
     "vFile:setfs:0",

@@ -461,6 +461,22 @@ def follow_fork(recordings):
         gdb.expect("continue", "before_exec (n=6)")
 
 
+@scenario(quick=True)
+def information(recordings):
+    """What gdb tells of a process, and what it must not begin."""
+    with Gdb(recordings.of("steps"), args=["-e"]) as gdb:
+        said = gdb.expect("info sharedlibrary", "Yes", "libc.so.6", "Yes", "ld-linux")
+        check(gdb, said.count("0x") == 4, f"libraries: {said}")
+        code = re.search(r"(0x\S+)\s+r-xp\s+\S+/steps\n", gdb.do("info proc mappings"))
+        check(gdb, code and int(code.group(1), 16) > 0, "the program's code is not at the begin of its file")
+        gdb.expect("info auxv", "AT_ENTRY", "AT_EXECFN", "steps")
+        gdb.expect("info proc exe", "/steps")
+        for command in ("record", "record full", "record btrace"):
+            gdb.expect(command, "This is a recording")
+        gdb.expect("info record", "No recording is currently active")
+        gdb.expect("reverse-stepi", "in ")
+
+
 # ---- long searches ----
 
 @scenario()

@@ -1,5 +1,5 @@
 // link: src/rsp/wire.c src/rsp/text.c src/rsp/gdb_signal.c src/rsp/position.c src/rsp/description.c src/rsp/agent.c
-// link: src/rsp/breaks.c src/rsp/files.c src/rsp/tls.c src/rsp/soname.c src/rsp/packets.c src/rsp/resume.c src/rsp/monitor.c
+// link: src/rsp/breaks.c src/rsp/files.c src/rsp/tls.c src/rsp/libraries.c src/rsp/soname.c src/rsp/packets.c src/rsp/resume.c src/rsp/monitor.c
 // cflags: -fsanitize=address,undefined -fno-sanitize-recover=undefined
 /* gdb's remote protocol: packets on a socket, and what they do to a target. */
 #include <setjmp.h>
