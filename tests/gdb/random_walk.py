@@ -29,6 +29,7 @@ class Walk:
     def __init__(self, gdb, seed):
         self.gdb, self.random = gdb, random.Random(seed)
         self.visits, self.places, self.compared = {}, [], 0
+        self.at = self.begin = gdb.where().position
 
     def look(self):
         """Position, and everything that gdb shows there."""
@@ -40,6 +41,8 @@ class Walk:
 
     def move(self, what):
         command = what
+        if self.at < self.begin and what in ("step", "next", "finish"): # gdb goes through the dynamic linker step by step
+            command = "stepi"
         if what == "seek":
             command = "seek " + self.random.choice(self.places) if self.places else "stepi"
         said = self.gdb.do(command)
@@ -59,6 +62,7 @@ class Walk:
         if was[0] is not command:
             self.compared += 1
         place = at.split()[1].rstrip(",")
+        self.at = (0, *map(int, place.split(":")))
         if place not in self.places[-50:]:
             self.places.append(place)
 
@@ -89,10 +93,10 @@ def main():
         os.chdir(work)
         for program in o.programs:
             began = time.monotonic()
-            with Gdb(record(program)) as gdb:
+            with Gdb(record(program), timeout=300) as gdb:
+                gdb.do("break main", "continue", "delete", *PROGRAMS[program])
                 walk = Walk(gdb, o.seed)
                 try:
-                    gdb.do("break main", "continue", "delete", *PROGRAMS[program])
                     walk.run(o.moves)
                     print(f"ok {program}: {o.moves} moves, {len(walk.visits)} places, {walk.compared} compared, "
                           f"{time.monotonic() - began:.0f} s", flush=True)
