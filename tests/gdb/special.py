@@ -477,6 +477,22 @@ def information(recordings):
         gdb.expect("reverse-stepi", "in ")
 
 
+@scenario(quick=True)
+def seek_from_a_thread(recordings):
+    """To where that thread does not exist, and to where it does again."""
+    with Gdb(recordings.of("threads")) as gdb:
+        begin = gdb.where()
+        gdb.do("break take_turn if me == 2", "continue")
+        at = gdb.where(["me"])
+        gdb.do("seek begin")
+        check(gdb, gdb.where() == begin, "another begin")
+        gdb.expect("info threads", "* 1 ", "_start")
+        gdb.do("stepi", f"seek {at.text}")
+        check(gdb, gdb.where(["me"]) == at, "another place")
+        gdb.do("reverse-stepi", "restart")
+        check(gdb, gdb.where() == begin, "another begin")
+
+
 # ---- long searches ----
 
 @scenario()
