@@ -9,6 +9,8 @@ static const char before[] = "set $reprise_confirm = $_gdb_setting(\"confirm\")\
                              "set breakpoint always-inserted on\n" /* any number of them: not sent anew at every stop */
                              "set prompt (reprise) \n";
 
+/* Places are gone to by a step back, wherever they are: a step from a breakpoint forwards is a step over it for gdb, during which no
+ * other thread may stop. */
 static const char commands[] =
     "define when\n"
     "  monitor when\n"
@@ -22,7 +24,7 @@ static const char commands[] =
     "    echo seek POS: a position as `when` prints it, or begin, or end\\n\n"
     "  else\n"
     "    monitor seek $arg0\n"
-    "    stepi\n"
+    "    reverse-stepi\n"
     "  end\n"
     "end\n"
     "document seek\n"
@@ -43,7 +45,7 @@ static const char commands[] =
     "  else\n"
     "    monitor restart $arg0\n"
     "  end\n"
-    "  stepi\n"
+    "  reverse-stepi\n"
     "end\n"
     "document restart\n"
     "Go to checkpoint N, or to the begin of the recording.\n"

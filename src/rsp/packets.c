@@ -29,8 +29,11 @@ void gdb_say(struct gdb *g, const char *text) {
 
 static struct registers *read_regs(struct gdb *g) {
     static struct registers r;
+    struct target *t = g->target;
     int tid = thread_or_current(g, g->general_thread);
-    return g->target->ops->read_registers(g->target, tid, &r) ? &r : NULL;
+    if (t->ops->read_registers(t, tid, &r)) return &r;
+    /* gdb is told later that the thread which it steps does not exist where it was sent, and looks at it until then */
+    return g->settles && t->ops->read_registers(t, t->ops->current_thread(t), &r) ? &r : NULL;
 }
 
 static bool write_regs(struct gdb *g, const struct registers *r) {
@@ -304,7 +307,7 @@ static void packet_H(struct gdb *g, struct in *in) {
     if (general) g->is_at_child = parse_child(g, *in);
     if (g->is_at_child) return ok(g);
     if ((!general && !in_char(in, 'c')) || !parse_thread_id(g, in, &tid)) return fail(g);
-    if (tid > 0 && !find_thread(g, tid, NULL)) return fail(g);
+    if (tid > 0 && !g->settles && !find_thread(g, tid, NULL)) return fail(g);
     *(general ? &g->general_thread : &g->continue_thread) = tid > 0 ? tid : 0;
     ok(g);
 }

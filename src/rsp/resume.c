@@ -111,14 +111,6 @@ static struct stop step_thread(struct gdb *g, const struct order *o) {
     }
 }
 
-/* The thread that gdb stood at may not be there. */
-static void libraries_reply(struct gdb *g, int tid) {
-    g->general_thread = tid > 0 ? tid : g->target->ops->current_thread(g->target);
-    out_str(&g->reply, "T05thread:");
-    put_thread_id(g, &g->reply, g->general_thread);
-    out_str(&g->reply, ";library:;");
-}
-
 static void resume(struct gdb *g, const struct order *o) {
     struct stop s;
     if (g->settles) {
@@ -142,7 +134,7 @@ static void resume(struct gdb *g, const struct order *o) {
         if (s.is_other_program)
             stop_reply(g, (struct stop){.reason = STOP_EXEC, .thread = s.thread}, REPORT_STOP);
         else
-            libraries_reply(g, s.thread);
+            out_str(&g->reply, "T05library:;");
     } else {
         stop_reply(g, s, report);
     }

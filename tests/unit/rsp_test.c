@@ -559,7 +559,7 @@ static const char *monitor(const char *text) {
 static void test_settling(void **state) {
     ask("qSupported:swbreak+");
     assert_string_equal(monitor("seek 3:4"), "");
-    REPLY("s", "T05thread:3e8;library:;");
+    REPLY("s", "T05library:;");
     STOPS("s", "T00 thread:3e8;");
     assert_string_equal(monitor("when"), "Position 3:4:0, thread 1000\n");
     STOPS("s", "T05 thread:3e8;");
