@@ -10,7 +10,7 @@ static const char before[] = "set $reprise_confirm = $_gdb_setting(\"confirm\")\
                              "set prompt (reprise) \n";
 
 /* Places are gone to by a step back, wherever they are: a step from a breakpoint forwards is a step over it for gdb, during which no
- * other thread may stop. */
+ * other thread may stop. And all threads may move: gdb forgets what it knew of their registers only without the lock. */
 static const char commands[] =
     "define when\n"
     "  monitor when\n"
@@ -24,7 +24,9 @@ static const char commands[] =
     "    echo seek POS: a position as `when` prints it, or begin, or end\\n\n"
     "  else\n"
     "    monitor seek $arg0\n"
+    "    set scheduler-locking off\n"
     "    reverse-stepi\n"
+    "    set scheduler-locking step\n"
     "  end\n"
     "end\n"
     "document seek\n"
@@ -45,7 +47,9 @@ static const char commands[] =
     "  else\n"
     "    monitor restart $arg0\n"
     "  end\n"
+    "  set scheduler-locking off\n"
     "  reverse-stepi\n"
+    "  set scheduler-locking step\n"
     "end\n"
     "document restart\n"
     "Go to checkpoint N, or to the begin of the recording.\n"

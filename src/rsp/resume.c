@@ -111,6 +111,18 @@ static struct stop step_thread(struct gdb *g, const struct order *o) {
     }
 }
 
+/* A step forwards from a breakpoint must end in the same thread, for gdb: then it is not told which one it is. */
+static void libraries_reply(struct gdb *g, int tid) {
+    out_str(&g->reply, "T05");
+    if (tid > 0) {
+        g->general_thread = tid;
+        out_str(&g->reply, "thread:");
+        put_thread_id(g, &g->reply, tid);
+        out_str(&g->reply, ";");
+    }
+    out_str(&g->reply, "library:;");
+}
+
 static void resume(struct gdb *g, const struct order *o) {
     struct stop s;
     if (g->settles) {
@@ -134,7 +146,7 @@ static void resume(struct gdb *g, const struct order *o) {
         if (s.is_other_program)
             stop_reply(g, (struct stop){.reason = STOP_EXEC, .thread = s.thread}, REPORT_STOP);
         else
-            out_str(&g->reply, "T05library:;");
+            libraries_reply(g, o->backward ? s.thread : 0);
     } else {
         stop_reply(g, s, report);
     }

@@ -482,10 +482,13 @@ def seek_from_a_thread(recordings):
     """To where that thread does not exist, and to where it does again."""
     with Gdb(recordings.of("threads")) as gdb:
         begin = gdb.where()
+        registers = gdb.do("info registers")
         gdb.do("break take_turn if me == 2", "continue")
         at = gdb.where(["me"])
+        gdb.do("thread 1", "info registers", "thread find worker-2", f"thread {gdb.value('$_thread')}")
         gdb.do("seek begin")
         check(gdb, gdb.where() == begin, "another begin")
+        check(gdb, gdb.do("info registers") == registers, "registers of another place")
         gdb.expect("info threads", "* 1 ", "_start")
         gdb.do("stepi", f"seek {at.text}")
         check(gdb, gdb.where(["me"]) == at, "another place")
