@@ -37,7 +37,7 @@ class Walk:
         said = self.gdb.do("when", "monitor hash", show, "x/8xg $rsp", "x/2i $pc",
                            "thread apply all -q printf \"%lx %lx\\n\", $pc, $sp") # frames may be those of inlined functions, as one steps
         first, _, rest = said.partition("\n")
-        return first.strip(), rest
+        return first.strip(), "\n".join(sorted(rest.splitlines())) # threads that come again get other numbers
 
     def move(self, what):
         command = what
