@@ -167,13 +167,14 @@ static void emit_with_memory(struct build *b, int i, const uint8_t *bytes) {
         emit_plain(b, i, bytes);
 }
 
-/* What is saved holds the address of the last x87 instruction, which is one of ours. Most save no x87 state. */
+/* What is saved holds the address of the last x87 instruction, which is one of ours. Most save no x87 state; but what is left out
+ * depends on the processor's mood, which recordings cannot have. */
 static void emit_xsave(struct build *b, int i, const uint8_t *bytes) {
     const struct insn *in = &b->insn[i];
     struct emitter *e = &b->e;
     uint8_t *start = e->p;
     emit_store_tb(e, RCX, TB_S2);
-    if (in->seg == 0x65 || !emit_copy(e, in, bytes)) {
+    if (the_policy->intercept || in->seg == 0x65 || !emit_copy(e, in, bytes)) {
         e->p = start;
         emit_with_memory(b, i, bytes);
         emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_FPU_STORE);

@@ -1,11 +1,15 @@
 #include "sphere/fpu_image.h"
 
 #include "engine/engine.h"
+#include "sphere/cpuid_answers.h"
 #include "sphere/gate.h"
 #include "sphere/mode.h"
 #include "sphere/operand.h"
+#include "sphere/sigframe.h"
 
 #define XSTATE_BV 512
+#define XSTATE_EXTENDED 576
+#define AREA_MAX 16384
 #define FSW_ES 0x80 /* an exception waits to be raised */
 
 static bool forgets; /* the processor, at every change of threads, where it last executed and what it touched */
@@ -38,6 +42,54 @@ bool fpu_image_field(struct fpu_field *f, const struct insn *in, const uint8_t *
     uint64_t saved;
     return guest_read(&saved, at + XSTATE_BV, 8) && (saved & 1);
 }
+
+/* ---- components ---- */
+
+struct component {
+    uint32_t offset, size; /* in the standard format */
+    bool aligned;          /* in the compacted one */
+};
+
+static struct component component(int i) {
+    uint32_t r[4] = {0xd, 0, (uint32_t)i, 0};
+    cpuid_answer(r);
+    return (struct component){.offset = r[1], .size = r[0], .aligned = r[2] & 2};
+}
+
+static uint32_t compacted_offset(uint64_t present, int which) {
+    uint32_t at = XSTATE_EXTENDED;
+    for (int i = 2; i <= which; i++) {
+        if (!(present >> i & 1)) continue;
+        struct component c = component(i);
+        if (c.aligned) at = (at + 63) & ~63u;
+        if (i < which) at += c.size;
+    }
+    return at;
+}
+
+/* Component i, as it is in `area`, which is in the standard format. */
+static bool put_component(int i, const uint8_t *area, gaddr at, uint64_t present, bool compacted) {
+    if (i == 0) return guest_write(at, area, 24) && guest_write(at + 32, area + 32, 128);
+    if (i == 1) return guest_write(at + 24, area + 24, 8) && guest_write(at + 160, area + 160, 256);
+    struct component c = component(i);
+    return guest_write(at + (compacted ? compacted_offset(present, i) : c.offset), area + c.offset, c.size);
+}
+
+void fpu_image_complete(const struct tblock *t, const struct insn *in, gaddr at) {
+    static uint8_t area[AREA_MAX] __attribute__((aligned(64)));
+    uint64_t saved, present = t->gpr[RDX] << 32 | (uint32_t)t->gpr[RAX];
+    bool compacted = in->opcode == 0xc7 /* xsavec */;
+    if (sigframe_extended_size() > sizeof area || !guest_read(&saved, at + XSTATE_BV, 8)) return;
+    present &= sigframe_extended_mask();
+    uint64_t left_out = present & FPU_IMAGE_ALWAYS & ~saved;
+    if (!left_out) return;
+    sigframe_save_extended(area);
+    for (int i = 0; i < 64; i++)
+        if ((left_out >> i & 1) && put_component(i, area, at, present, compacted)) saved |= 1ull << i;
+    guest_write(at + XSTATE_BV, &saved, 8);
+}
+
+/* ---- the instruction pointer ---- */
 
 bool fpu_image_to_guest(uint64_t *ip, unsigned size) {
     if (size == 2) { /* too little to find it by; programs that store this form do not use it */

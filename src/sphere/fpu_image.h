@@ -3,6 +3,7 @@
 #define REPRISE_FPU_IMAGE_H
 
 #include "engine/decode.h"
+#include "engine/tblock.h"
 
 /* To be called before the program runs. */
 void fpu_image_start(void);
@@ -14,6 +15,11 @@ struct fpu_field { /* where an instruction that stores x87 state has put the poi
 
 /* False: it stored none. `at` is the instruction's memory operand, already written. */
 bool fpu_image_field(struct fpu_field *f, const struct insn *in, const uint8_t *bytes, gaddr at);
+/* Recording and replay: completes what xsave, xsavec or xsaveopt has stored at `at`. The processor may leave out components that
+ * are in their initial state, and says which it counts as such; that depends on when threads were switched, and by whom. */
+void fpu_image_complete(const struct tblock *t, const struct insn *in, gaddr at);
+/* Components whose presence is the program's business alone; those of AMX need permission to be loaded. */
+#define FPU_IMAGE_ALWAYS 0x2e7ull
 /* Replaces an address of the cache, of which the low `size` bytes are known; false: it is none. */
 bool fpu_image_to_guest(uint64_t *ip, unsigned size);
 

@@ -76,11 +76,9 @@ class Walk:
 
 
 def record(line):
-    """Without lazy binding: what xsavec in the dynamic linker leaves below the stack depends on which parts of the vector registers
-    the processor holds to be in use, and that on the way that was gone."""
     path = os.path.join(os.getcwd(), "rec-" + line)
     subprocess.run(["timeout", "-k", "2", "60", REPRISE, "record", "-o", path, "--", os.path.join(BUILD, "gdb", line)], stdin=subprocess.DEVNULL,
-                   capture_output=True, env=dict(os.environ, LD_BIND_NOW="1"))
+                   capture_output=True)
     return path
 
 
