@@ -14,6 +14,7 @@
 
 #include "cli/channel_host.h"
 #include "cli/cli.h"
+#include "cli/drain.h"
 
 static sigset_t mask_before;
 static struct sigaction child_before; /* SIGCHLD: if it is ignored, nobody can be waited for */
@@ -167,11 +168,12 @@ static void stop_too(struct child *c) {
     if (state_of(c->pid) == 'T') kill(c->pid, SIGCONT);
 }
 
-void child_look(struct child *c) {
+void child_look(struct child *c, const struct drain *d) {
     uint64_t sigs = __atomic_exchange_n(&to_hand_on, 0, __ATOMIC_SEQ_CST);
     if (c->ended) return;
     for (int sig = 1; sigs >> sig; sig++)
-        if ((sigs >> sig & 1) && !is_of_program(c->pid, sender[sig])) kill(c->pid, sig);
+        if ((sigs >> sig & 1) && !is_of_program(c->pid, sender[sig]) && !drain_knows(d, (uint32_t)sender[sig]))
+            kill(c->pid, sig);
     int status;
     while (waitpid(c->pid, &status, WNOHANG | WUNTRACED) == c->pid) {
         if (WIFSTOPPED(status)) {

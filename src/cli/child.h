@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct drain;
+
 struct child {
     pid_t pid;
     bool ended;
@@ -27,8 +29,9 @@ void child_let_go(const int *own, int n);
 /* From now on signals for the controller are the child's; each that matters counts *bell up and wakes it. */
 void child_watch(struct child *, uint32_t *bell);
 
-/* Hands signals on, sees whether the child has ended or stopped. */
-void child_look(struct child *);
+/* Hands signals on but those that recorded processes sent (to the whole group, so that the child has them already), sees whether
+ * the child has ended or stopped. */
+void child_look(struct child *, const struct drain *);
 
 /* Ends this process as that one ended. */
 _Noreturn void exit_like(int status);

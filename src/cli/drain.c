@@ -142,6 +142,14 @@ unsigned drain_count_alive(struct drain *d, uint32_t except) {
     return n;
 }
 
+bool drain_knows(const struct drain *d, uint32_t pid) {
+    for (uint32_t i = 0; i < CHANNEL_RINGS; i++)
+        if (__atomic_load_n(&d->channel->rings[i].pid, __ATOMIC_RELAXED) == pid) return true;
+    for (uint32_t i = 0; i < ENDED_KEPT; i++)
+        if (d->ended[i] == pid) return true;
+    return false;
+}
+
 /* ---- rings ---- */
 
 /* False: a stream of this number was there before, or there can be none. */
@@ -173,6 +181,7 @@ static void end(struct drain *d, uint32_t i, struct ring *r) {
     flush_stream(d, in);
     free(in->buf);
     if (in->pidfd >= 0) close(in->pidfd);
+    d->ended[d->n_ended++ % ENDED_KEPT] = __atomic_load_n(&r->pid, __ATOMIC_RELAXED);
     *in = (struct intake){.pidfd = -1};
     d->n_active--;
     if (i >= WARM_RINGS) madvise(ring_data(d->channel, i), RING_BYTES, MADV_REMOVE);

@@ -28,6 +28,8 @@ struct intake {
     uint64_t nobody_since; /* ms: since when that process is gone; 0: it lives */
 };
 
+#define ENDED_KEPT 256
+
 struct drain {
     struct channel *channel;
     struct log_writer *writer;
@@ -39,6 +41,8 @@ struct drain {
     uint64_t streams;     /* that had events so far */
     uint8_t *seen;        /* bit per stream number: each comes once */
     size_t seen_size;     /* bytes */
+    uint32_t ended[ENDED_KEPT]; /* pids of processes that ended lately, in a ring */
+    uint32_t n_ended;
     uint64_t last_deaths; /* ms: when processes were last looked at */
     bool discard;         /* recording has stopped: rings are emptied, nothing is kept */
 };
@@ -47,6 +51,9 @@ void drain_open(struct drain *, struct channel *, struct log_writer *, struct fi
 
 /* Looks at the rings once. True: something was there. */
 bool drain_look(struct drain *);
+
+/* Whether a process of that number is recorded, or was a short time ago. */
+bool drain_knows(const struct drain *, uint32_t pid);
 
 /* Writes everything that was taken out so far, whatever its age. */
 void drain_flush(struct drain *);

@@ -12,6 +12,13 @@ static const char before[] = "set $reprise_confirm = $_gdb_setting(\"confirm\")\
 /* Places are gone to by a step back, wherever they are: a step from a breakpoint forwards is a step over it for gdb, during which no
  * other thread may stop. And all threads may move: gdb forgets what it knew of their registers only without the lock. */
 static const char commands[] =
+    /* Other threads go on while one is stepped, though gdb, told to lock the scheduler, thinks that they do not. */
+    "define hook-stop\n"
+    "  if $_gdb_major >= 11\n"
+    "    maintenance flush register-cache\n"
+    "  end\n"
+    "end\n"
+    "\n"
     "define when\n"
     "  monitor when\n"
     "end\n"

@@ -276,7 +276,7 @@ static void look_at_disk(struct session *s) {
 /* One look around. True: something was there. */
 static bool look(struct session *s) {
     __atomic_add_fetch(&s->channel->heartbeat, 1, __ATOMIC_RELEASE);
-    child_look(&s->child);
+    child_look(&s->child, &s->drain);
     bool took = drain_look(&s->drain);
     enum writer_trouble t = __atomic_load_n(&s->writer.trouble, __ATOMIC_ACQUIRE);
     if (t) stop_for_writer(s, t);

@@ -265,14 +265,14 @@ void stop_reply(struct gdb *g, struct stop s, enum report report) {
         return;
     }
     if (s.thread <= 0) s.thread = g->target->ops->current_thread(g->target);
-    g->general_thread = s.thread; /* gdb takes that for granted */
+    bool is_another = g->stop_thread && s.thread != g->stop_thread; /* what gdb may remember of it is old */
+    g->general_thread = g->stop_thread = s.thread; /* gdb takes that for granted */
     if (s.reason == STOP_SIGNAL) signo = gdb_signal(s.signo);
     if (s.reason == STOP_INTERRUPTED) signo = GDB_SIGNAL_INT;
     out_format(o, "T%02x", (unsigned)signo);
     if (g->target->ops->read_registers(g->target, s.thread, &r)) {
-        put_reg(g, &r, GDB_RBP);
-        put_reg(g, &r, GDB_RSP);
-        put_reg(g, &r, GDB_RIP);
+        for (unsigned n = 0; n < g->description.n; n++)
+            if (is_another || n == GDB_RBP || n == GDB_RSP || n == GDB_RIP) put_reg(g, &r, n);
     }
     out_str(o, "thread:");
     put_thread_id(g, o, s.thread);
