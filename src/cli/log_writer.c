@@ -46,6 +46,7 @@ static void write_job(struct log_writer *w, const struct writer_job *j, bool com
         set_trouble(w, WRITER_LIMIT);
         return;
     }
+    compress |= j->len >= w->limit - w->stored; /* not a whole frame beyond the limit */
     size_t n = frame_encode(compress ? w->zstd : NULL, LEVEL, j->kind, j->stream, j->position, j->raw, j->len, w->frame);
     if (n && append(w, w->frame, n) && j->kind == FRAME_EVENTS) __atomic_add_fetch(&w->raw, j->len, __ATOMIC_RELAXED);
 }

@@ -85,6 +85,7 @@ if mount -t tmpfs -o size=1M none small 2>/dev/null; then
     rm -rf small/full
     expect 3 'reprise: recording stopped: *; the program goes on' $record -o small/full true slow 60000 4096 1 end 768
     expect 125 'reprise: the recording stops here*' $replay small/full
+    rm -rf small/full
     expect 0 'reprise: cannot keep the contents of a mapped file */big: No space left on device' \
         env REPRISE_MIN_FREE=0 REPRISE_DIR="$PWD/small/base" sh -c 'head -c 3000000 /dev/urandom >big; exec $0 record true file big events 3 64' "$REPRISE"
     umount small
