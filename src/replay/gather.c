@@ -1,6 +1,5 @@
 #include "replay/gather.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -16,6 +15,7 @@
 #include "cli/channel_host.h"
 #include "cli/cli.h"
 #include "log/page_log.h"
+#include "replay/write_at.h"
 
 #define LOOK_US 5000
 #define BYTES_MOST (16ll << 30) /* of a page log */
@@ -134,16 +134,6 @@ static struct page_log_entry *list_records(const char *bytes, uint64_t end, size
     }
     if (list) qsort(list, *n, sizeof *list, compare);
     return list;
-}
-
-static bool write_at(int fd, const void *from, size_t n, uint64_t at) {
-    for (size_t done = 0; done < n;) {
-        ssize_t put = pwrite(fd, (const char *)from + done, n - done, (off_t)(at + done));
-        if (put < 0 && errno == EINTR) continue;
-        if (put <= 0) return false;
-        done += (size_t)put;
-    }
-    return true;
 }
 
 static bool write_index(struct making *m) {

@@ -1,6 +1,5 @@
 #include "replay/stored.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,6 +7,7 @@
 
 #include "log/image.h"
 #include "log/snapshot.h"
+#include "replay/write_at.h"
 
 #define BATCH 256 /* pages written at once */
 
@@ -45,16 +45,6 @@ size_t stored_before(const struct stored *s, struct position p) {
 }
 
 /* ---- images ---- */
-
-static bool write_at(int fd, const void *from, size_t n, uint64_t at) {
-    for (size_t done = 0; done < n;) {
-        ssize_t put = pwrite(fd, (const char *)from + done, n - done, (off_t)(at + done));
-        if (put < 0 && errno == EINTR) continue;
-        if (put <= 0) return false;
-        done += (size_t)put;
-    }
-    return true;
-}
 
 struct image {
     int fd;
