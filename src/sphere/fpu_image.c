@@ -33,7 +33,7 @@ static bool is_one_byte(const struct insn *in) { return in->opcode_off == in->pr
 bool fpu_image_field(struct fpu_field *f, const struct insn *in, const uint8_t *bytes, gaddr at) {
     unsigned size = operand_size(in, bytes);
     if (is_one_byte(in)) { /* fnstenv, fnsave: never more than 32 bits */
-        if (forgets && the_mode->same_x87) forget(at, size == 2 ? 2 : 4);
+        if (forgets && the_mode->same_fpu) forget(at, size == 2 ? 2 : 4);
         *f = size == 2 ? (struct fpu_field){at + 6, 2} : (struct fpu_field){at + 12, 4};
         return true;
     }

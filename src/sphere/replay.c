@@ -168,7 +168,7 @@ void replay_go_on(struct thread *t) {
 const struct mode mode_replay = {
     .name = "replay",
     .policy = &policy_order,
-    .same_x87 = true,
+    .same_fpu = true,
     .syscall = on_syscall,
     .tick_budget = replay_tick_budget,
     .insn = replay_insn,

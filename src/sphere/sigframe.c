@@ -52,7 +52,7 @@ static void save_extended(uint8_t *area) {
     fpu_image_to_guest(x87_ip, 8);
     *(uint64_t *)(area + XSTATE_HEADER) |=
         3; /* as the kernel: x87 and SSE always count, so a handler may change them */
-    if (the_mode->same_x87) *(uint64_t *)(area + XSTATE_HEADER) |= xsave_mask & FPU_IMAGE_ALWAYS;
+    if (the_mode->same_fpu) *(uint64_t *)(area + XSTATE_HEADER) |= xsave_mask & FPU_IMAGE_ALWAYS;
     uint32_t *sw = (uint32_t *)(area + FX_SW_OFFSET);
     memset(sw, 0, 48);
     sw[0] = FP_MAGIC1;
