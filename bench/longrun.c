@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static volatile uint64_t sum; /* written every round: for a watchpoint that is hit often */
+static volatile uint64_t sum;                         /* written every round: for a watchpoint that is hit often */
 uint64_t unused[1024] __attribute__((aligned(4096))); /* for a watchpoint that is never hit; a page of its own */
 
 static uint64_t compute(uint64_t x) {
@@ -14,7 +14,8 @@ static uint64_t compute(uint64_t x) {
 }
 
 int main(int argc, char **argv) {
-    unsigned long rounds = strtoul(argv[1], NULL, 10), mb = strtoul(argv[2], NULL, 10), rate = strtoul(argv[3], NULL, 10);
+    unsigned long rounds = strtoul(argv[1], NULL, 10), mb = strtoul(argv[2], NULL, 10),
+                  rate = strtoul(argv[3], NULL, 10);
     size_t pages = mb * 256, written = rate * 256 / 1000, at = 0;
     uint64_t *memory = malloc(pages * 4096);
     for (size_t i = 0; i < pages * 512; i++) memory[i] = i * 0x9e3779b97f4a7c15ull;

@@ -28,9 +28,7 @@ static struct account accounts[8];
 static struct payment payments[PAYMENTS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void book(struct account *a, int day, long amount) {
-    a->booked[day - 1] = amount;
-}
+static void book(struct account *a, int day, long amount) { a->booked[day - 1] = amount; }
 
 static void *clerk(void *arg) {
     for (size_t i = (size_t)arg; i < PAYMENTS; i += CLERKS) {
@@ -62,7 +60,8 @@ static int make(const char *path) {
     unsigned seed = 1;
     for (int i = 0; f && i < PAYMENTS; i++) {
         seed = seed * 1103515245u + 12345u;
-        struct payment p = {.amount = seed >> 16 & 0xfff, .account = seed >> 8 & 7, .day = (int)(seed >> 20) % DAYS + 1};
+        struct payment p = {
+            .amount = seed >> 16 & 0xfff, .account = seed >> 8 & 7, .day = (int)(seed >> 20) % DAYS + 1};
         if (i == 2667) p.day = 32;
         fwrite(&p, sizeof p, 1, f);
     }

@@ -38,9 +38,9 @@ struct drain {
     struct intake rings[CHANNEL_RINGS];
     struct ring_claims claims;
     uint32_t n_active;
-    uint64_t streams;     /* that had events so far */
-    uint8_t *seen;        /* bit per stream number: each comes once */
-    size_t seen_size;     /* bytes */
+    uint64_t streams;           /* that had events so far */
+    uint8_t *seen;              /* bit per stream number: each comes once */
+    size_t seen_size;           /* bytes */
     uint32_t ended[ENDED_KEPT]; /* pids of processes that ended lately, in a ring */
     uint32_t n_ended;
     uint64_t last_deaths; /* ms: when processes were last looked at */

@@ -1,6 +1,6 @@
 /* reprise info: what a recording is, and how large. */
-#include <limits.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,7 +162,8 @@ static void print_json(const struct facts *f, const struct recording *r, const s
                per_kilo(s->stored_len - s->interleaving_stored, per), per_kilo(s->interleaving_stored, per));
     printf(", \"objects\": {\"count\": %zu, \"size\": %lu}", s->objects, s->objects_size);
     struct checkpoint_facts c = checkpoint_facts_of(r);
-    printf(", \"checkpoints\": {\"taken\": %lu, \"kept\": %lu, \"size\": %lu, \"unconsolidated\": %lu, \"interval_ns\": %lu}}\n",
+    printf(", \"checkpoints\": {\"taken\": %lu, \"kept\": %lu, \"size\": %lu, \"unconsolidated\": %lu, "
+           "\"interval_ns\": %lu}}\n",
            c.taken, c.kept, c.bytes, c.unconsolidated, c.interval_ns);
 }
 

@@ -8,7 +8,8 @@
 
 #define QUEUE_BYTES (16u << 20)
 #define LEVEL 1
-#define BEHIND (QUEUE_BYTES / 2) /* so much waits: what comes next is stored as it is, rather than have the program wait */
+#define BEHIND \
+    (QUEUE_BYTES / 2) /* so much waits: what comes next is stored as it is, rather than have the program wait */
 
 struct writer_job {
     struct writer_job *next;
@@ -47,7 +48,8 @@ static void write_job(struct log_writer *w, const struct writer_job *j, bool com
         return;
     }
     compress |= j->len >= w->limit - w->stored; /* not a whole frame beyond the limit */
-    size_t n = frame_encode(compress ? w->zstd : NULL, LEVEL, j->kind, j->stream, j->position, j->raw, j->len, w->frame);
+    size_t n =
+        frame_encode(compress ? w->zstd : NULL, LEVEL, j->kind, j->stream, j->position, j->raw, j->len, w->frame);
     if (n && append(w, w->frame, n) && j->kind == FRAME_EVENTS) __atomic_add_fetch(&w->raw, j->len, __ATOMIC_RELAXED);
 }
 

@@ -6,8 +6,7 @@
 #include "cli/cli.h"
 
 static const struct verb *const verbs[] = {&verb_run,  &verb_record, &verb_replay, &verb_info,   &verb_ps,  &verb_ls,
-                                           &verb_dump, &verb_rm,     &verb_pack,   &verb_unpack, &verb_why,
-                                           &verb_walk};
+                                           &verb_dump, &verb_rm,     &verb_pack,   &verb_unpack, &verb_why, &verb_walk};
 #define VERBS (sizeof verbs / sizeof *verbs)
 
 static void print_usage(FILE *to) {

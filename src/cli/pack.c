@@ -121,8 +121,11 @@ static int pack_to_stdout(const struct recording *r) {
 }
 
 static int pack_main(int argc, char **argv) {
-    static const struct option options[] = {
-        {"output", 1, NULL, 'o'}, {"no-checkpoints", 0, NULL, 'n'}, {"json", 0, NULL, 'j'}, {"help", 0, NULL, 'h'}, {0}};
+    static const struct option options[] = {{"output", 1, NULL, 'o'},
+                                            {"no-checkpoints", 0, NULL, 'n'},
+                                            {"json", 0, NULL, 'j'},
+                                            {"help", 0, NULL, 'h'},
+                                            {0}};
     const char *file = NULL;
     bool json = false;
     for (int c; (c = verb_option(&verb_pack, argc, argv, ":ho:", options)) != -1;) {

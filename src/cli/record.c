@@ -39,7 +39,8 @@ static const char record_usage[] =
     "  --check        also record hashes of memory, for `replay --verify`\n"
     "  --cpu v2|v3    show the program a processor of this x86-64 level, to replay on others\n"
     "  --checkpoint-interval SECONDS|none\n"
-    "                 keep the state about so often, so that replay can begin there (default 1; longer where that would\n"
+    "                 keep the state about so often, so that replay can begin there (default 1; longer where that "
+    "would\n"
     "                 cost more than 3 %)\n"
     "  --limit SIZE   stop recording when the log has so many bytes (K, M, G; default 20G)\n"
     "  --no-cache     neither use translations kept from earlier runs nor keep any\n"
@@ -386,8 +387,8 @@ static int record_main(int argc, char **argv) {
         return EXIT_OURS;
     }
     uint32_t nobody = 0; /* until the runtime says it itself */
-    __atomic_compare_exchange_n(&s->channel->rings[0].pid, &nobody, (uint32_t)s->child.pid, false,
-                                __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    __atomic_compare_exchange_n(&s->channel->rings[0].pid, &nobody, (uint32_t)s->child.pid, false, __ATOMIC_RELAXED,
+                                __ATOMIC_RELAXED);
     const int own[] = {s->lock, s->log, s->sockets[0], s->store.dir, s->channel_fd};
     child_let_go(own, sizeof own / sizeof *own);
     if (!writer_start(&s->writer) || !keeper_start(&s->keeper)) {

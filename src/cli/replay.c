@@ -232,7 +232,9 @@ static void show_progress(struct session *s) {
     if (now - s->began < PROGRESS_AFTER || now - s->shown < PROGRESS_EVERY || !s->total || !isatty(2)) return;
     s->shown = now;
     s->is_shown = true;
-    fprintf(stderr, "\r\033[Kreprise: replaying%s, %.0f %%", s->order->pages ? " all processes, for the memory that they share" : "", 100.0 * (double)feed_taken(&s->feed) / (double)s->total);
+    fprintf(stderr, "\r\033[Kreprise: replaying%s, %.0f %%",
+            s->order->pages ? " all processes, for the memory that they share" : "",
+            100.0 * (double)feed_taken(&s->feed) / (double)s->total);
 }
 
 /* ---- while it goes on ---- */

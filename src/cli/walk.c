@@ -15,7 +15,8 @@ static const char walk_usage[] =
     "For tests: forward and reverse execution of a recording.\n"
     "  step [N] | back [N] | cont | rcont | seek E T S | begin | end | where | regs | hash | threads | regions\n"
     "  state    hashes of memory and of the registers of each thread     stored    checkpoints of the recording\n"
-    "  break ADDR | watch ADDR LEN | catch CALL | delete KIND ADDR LEN | monitor TEXT | read ADDR LEN | write ADDR BYTE | set-pc "
+    "  break ADDR | watch ADDR LEN | catch CALL | delete KIND ADDR LEN | monitor TEXT | read ADDR LEN | write ADDR "
+    "BYTE | set-pc "
     "ADDR\n"
     "  there-and-back N    N steps forward, then back: the same places, registers and memory\n"
     "  random N SEED       a random walk, every place compared with its first visit\n";
@@ -26,8 +27,8 @@ struct walk {
 };
 
 static const char *reason_name(enum stop_reason r) {
-    static const char *const names[] = {"step", "break",  "watch",  "signal", "interrupted", "begin",
-                                        "end",  "exited", "killed", "exec",   "call",   "return",      "fork",  "failed"};
+    static const char *const names[] = {"step",   "break",  "watch", "signal", "interrupted", "begin", "end",
+                                        "exited", "killed", "exec",  "call",   "return",      "fork",  "failed"};
     return names[r];
 }
 

@@ -103,7 +103,8 @@ struct region {
     uint64_t filled[TABLE_PAGES / 64]; /* a bit for each page of the tables that has got them */
     bool is_kept;
     bool tainted; /* not to be saved: something in it was invalidated */
-    bool changed; /* some of the file's code may be another by now; none of the blocks is older than that (flags_are_dead) */
+    bool
+        changed; /* some of the file's code may be another by now; none of the blocks is older than that (flags_are_dead) */
     bool retired; /* evicted, waiting for its epoch */
     uint64_t retired_epoch;
     struct region *next;

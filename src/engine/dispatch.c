@@ -86,7 +86,9 @@ struct place {
     uint8_t break_len; /* see struct block */
 };
 
-static struct place top_of(const struct block *b) { return b ? (struct place){b->host, b->break_len} : (struct place){0}; }
+static struct place top_of(const struct block *b) {
+    return b ? (struct place){b->host, b->break_len} : (struct place){0};
+}
 
 /* Inside a block rather than at one of its own: signals and ends of budgets find a thread in its hottest loops, and blocks that
  * begin there would cut those loops in pieces. */

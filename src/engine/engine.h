@@ -19,8 +19,8 @@ enum special { /* instructions that leave the cache to be done by hand */
                SPECIAL_RECORDED,  /* cpuid; policy.intercept: its result is recorded */
                SPECIAL_FPU_STORE, /* done already; what it stored names an address of the cache */
                SPECIAL_BREAK,     /* engine_host.has_break: somebody wants to see the thread before the instruction */
-               SPECIAL_STORE,     /* the store in front of which we are may be watched: the engine itself asks the host */
-               SPECIAL_STALE,     /* the bytes of a checked block have changed: the engine itself sees to it */
+               SPECIAL_STORE, /* the store in front of which we are may be watched: the engine itself asks the host */
+               SPECIAL_STALE, /* the bytes of a checked block have changed: the engine itself sees to it */
 };
 
 /* A stretch of guest memory that may be executed. */

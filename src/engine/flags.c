@@ -90,6 +90,4 @@ void flags_settle_indirect(struct tblock *t, gaddr target) {
     lock_drop(&cache_lock);
 }
 
-void flags_settle_fault(struct tblock *t) {
-    flags_settle_indirect(t, t->pc);
-}
+void flags_settle_fault(struct tblock *t) { flags_settle_indirect(t, t->pc); }

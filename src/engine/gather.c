@@ -52,16 +52,16 @@ bool build_has_break(gaddr pc) { return engine_host.has_break && engine_host.has
 static bool jumps_back(const struct insn *in) { return (in->cls == INSN_JCC || in->cls == INSN_JMP) && ticks_at(in); }
 
 /* What a copy may hold: nothing that has a place of its own, like the landing of a return. */
-static bool may_be_copied(const struct insn *in) {
-    return in->cls == INSN_PLAIN || in->cls == INSN_JCC;
-}
+static bool may_be_copied(const struct insn *in) { return in->cls == INSN_PLAIN || in->cls == INSN_JCC; }
 
 bool build_gather(struct build *b, gaddr pc, int limit) {
     struct code_range code;
     if (!engine_host.code_at(pc, &code)) return false;
     int continues = 0, max_continues = code.checked ? 0 : MAX_CONTINUES;
     b->checked = code.checked;
-    gaddr at = pc, known = 0; /* from `known` on, the code is translated already; it is left out unless it is all of a small loop */
+    gaddr at = pc,
+          known =
+              0; /* from `known` on, the code is translated already; it is left out unless it is all of a small loop */
     int n_known = 0;
     b->falls_out = true;
     for (b->n = 0; b->n < limit; b->n++) {

@@ -236,7 +236,8 @@ static bool disk_has_as_much(const struct region *r) {
     long fd = open_image(name, &st);
     if (fd < 0) return false;
     struct kept_head head;
-    bool more = read_head((int)fd, &head, &r->kept.file, &st) && head.base == r->kept.base && head.blocks >= r->n_blocks;
+    bool more =
+        read_head((int)fd, &head, &r->kept.file, &st) && head.base == r->kept.base && head.blocks >= r->n_blocks;
     SYS(close, fd);
     return more;
 }

@@ -34,9 +34,9 @@ static bool is_free(uint64_t base, uint64_t size) {
     return true;
 }
 
-struct kept_place kept_place_find(const struct kept_file *f, uint64_t not) {
+struct kept_place kept_place_find(const struct kept_file *f, uint64_t not ) {
     if (is_low(f)) return low_place(f);
-    uint64_t h = hash_bytes(f, sizeof *f, not), steps = (LAYOUT_KEPT_END - LAYOUT_KEPT_BASE) / STEP;
+    uint64_t h = hash_bytes(f, sizeof *f, not ), steps = (LAYOUT_KEPT_END - LAYOUT_KEPT_BASE) / STEP;
     for (uint64_t size = size_for(f); size >= LEAST; size = size / 2 & ~(LEAST - 1))
         for (uint64_t k = 0; k < steps; k++) {
             uint64_t base = LAYOUT_KEPT_BASE + (h + k) % steps * STEP;

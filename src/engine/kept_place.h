@@ -14,6 +14,6 @@ struct kept_place {
 bool kept_place_is_valid(const struct kept_place *p, const struct kept_file *f);
 
 /* A place where no region is now; `not`: where it was found not to fit, or 0. Size 0: there is none. Caller holds cache_lock. */
-struct kept_place kept_place_find(const struct kept_file *f, uint64_t not);
+struct kept_place kept_place_find(const struct kept_file *f, uint64_t not );
 
 #endif

@@ -35,11 +35,11 @@
     X(RELEASE, 19)    /* struct ev_page; a shared page goes to another process */                         \
     X(MAPPED, 20)     /* struct ev_mapped; what the mapping call under way maps: follows its SYSCALL */   \
     X(CHANGE, 21)     /* struct ev_change + bytes: how the call before changed a file that is mapped */   \
-    X(CHECKPOINT, 22) /* struct ev_checkpoint; the state here is kept beside the log */                 \
+    X(CHECKPOINT, 22) /* struct ev_checkpoint; the state here is kept beside the log */                   \
     X(STOP, 23)       /* the R-thread stops for its tracer; TURN when it goes on */                       \
     X(POKE, 24)       /* struct ev_memory + bytes: what another process of the sphere has written */      \
-    X(REGS, 25)       /* struct ev_regs + bytes: what its tracer has made of the registers */   \
-    X(EXTENDED, 26)   /* struct ev_extended + bytes; registers that checkpoints lack because the R-thread was in a call */
+    X(REGS, 25)       /* struct ev_regs + bytes: what its tracer has made of the registers */             \
+    X(EXTENDED, 26) /* struct ev_extended + bytes; registers that checkpoints lack because the R-thread was in a call */
 
 enum event_kind {
 #define EVENT_ENUM(name, number) EV_##name = number,
@@ -104,13 +104,13 @@ struct ev_map {
     char name[16];
 };
 
-#define MAPPED_UNSURE 1        /* the file may have changed without a trace in its identity */
-#define MAPPED_TRACKED 2       /* its pages are acquired and released */
-#define MAPPED_FIRST 4         /* nobody in the sphere had mapped it so before: `object` is what it contained */
-#define MAPPED_OWNED 8         /* all its pages, up to its end, are this process's from now on */
-#define MAPPED_ANONYMOUS 16    /* no file: shared anonymous memory, by way of /dev/zero */
+#define MAPPED_UNSURE 1     /* the file may have changed without a trace in its identity */
+#define MAPPED_TRACKED 2    /* its pages are acquired and released */
+#define MAPPED_FIRST 4      /* nobody in the sphere had mapped it so before: `object` is what it contained */
+#define MAPPED_OWNED 8      /* all its pages, up to its end, are this process's from now on */
+#define MAPPED_ANONYMOUS 16 /* no file: shared anonymous memory, by way of /dev/zero */
 #define MAPPED_BIRTH(flags) ((uint32_t)((flags) >> 32)) /* tells apart files that had the same inode */
-#define MAP_UNSURE 0x80000000u /* the same in ev_map.prot */
+#define MAP_UNSURE 0x80000000u                          /* the same in ev_map.prot */
 
 struct ev_mapped {
     struct object_name object;

@@ -59,21 +59,21 @@ struct shared_object { /* a file, found by hash; its slot is also the place of i
 struct shared_sharer { /* recording: an address space that takes part, by its ring */
     uint64_t stream;
     uint32_t pid;
-    uint32_t life;   /* thread id of its pager; the kernel adds FUTEX_OWNER_DIED when that is no more. 0: none yet */
-    uint32_t bell;   /* futex: counted up with each request */
-    uint32_t ended;  /* its stream has its last event: what it owns may be taken */
-    uint32_t sleeps; /* the pager waits for the bell */
+    uint32_t life;     /* thread id of its pager; the kernel adds FUTEX_OWNER_DIED when that is no more. 0: none yet */
+    uint32_t bell;     /* futex: counted up with each request */
+    uint32_t ended;    /* its stream has its last event: what it owns may be taken */
+    uint32_t sleeps;   /* the pager waits for the bell */
     uint32_t stopping; /* futex: shared_stop.c */
     uint64_t request[SHARED_REQUESTS];
     uint64_t session_ns; /* monotonic clock, since when it has not had a run with all the pages that it needs */
-    uint32_t stopped; /* it has no page, and may not come to take one */
+    uint32_t stopped;    /* it has no page, and may not come to take one */
     uint32_t reserved;
     uint64_t reserved2[2];
 };
 _Static_assert(sizeof(struct shared_sharer) == 512, "a power of two");
 
 struct shared_tables {
-    uint64_t progress; /* replay: counted up with each page that changes hands and each stream that ends */
+    uint64_t progress;  /* replay: counted up with each page that changes hands and each stream that ends */
     uint64_t n_objects; /* used in `objects` */
     uint8_t reserved[4096 - 16];
     struct shared_sharer sharers[CHANNEL_RINGS];
@@ -90,7 +90,7 @@ struct shared_tables {
 #define SHARED_CONTENTS(slot) ((1 + (uint64_t)(slot)) * SHARED_ROOM)
 #define SHARED_FILE_BYTES SHARED_CONTENTS(SHARED_OBJECTS)
 _Static_assert(SHARED_OFFSET + sizeof(struct shared_tables) < SHARED_CONTENTS(0), "tables end before contents");
-_Static_assert(SHARED_CHUNKS * SHARED_CHUNK_PAGES <= 1 << 23, "fits a request");
+_Static_assert(SHARED_CHUNKS *SHARED_CHUNK_PAGES <= 1 << 23, "fits a request");
 _Static_assert(CHANNEL_RINGS <= 1024, "fits a request");
 
 #endif

@@ -30,9 +30,9 @@ struct snapshot {
     uint64_t xcr0;
     uint32_t extended_size; /* bytes of vector and x87 registers behind each thread, as xsave lays them out */
     uint32_t mdwe;
-    uint64_t ended_ticks;                             /* of R-threads that have ended */
+    uint64_t ended_ticks;             /* of R-threads that have ended */
     uint32_t seccomp_mode, n_filters; /* of all R-threads */
-    uint64_t filters_len;             /* bytes of filters behind the regions: each in hexadecimal digits and a NUL, padded to 8 */
+    uint64_t filters_len; /* bytes of filters behind the regions: each in hexadecimal digits and a NUL, padded to 8 */
     struct snapshot_action actions[SNAPSHOT_SIGNALS]; /* of signal 1, 2 ... */
     char comm[16];
     char exe[512];

@@ -65,11 +65,11 @@ struct worker_stop {
     uint32_t is_again; /* the instruction here took the last events, and has yet to be done */
     uint32_t call;     /* WORKER_CALL, WORKER_RETURN */
     int32_t child;     /* WORKER_FORK */
-    uint64_t copied; /* pages that a copy of the worker has for itself at once: contents of shared files */
-    uint64_t work; /* grows along the execution: roughly ticks of all R-threads */
+    uint64_t copied;   /* pages that a copy of the worker has for itself at once: contents of shared files */
+    uint64_t work;     /* grows along the execution: roughly ticks of all R-threads */
     uint64_t gpr[16], pc, rflags;
-    uint64_t collected;    /* with `collect`: hits, of which data holds the last WORKER_HITS, as a ring */
-    uint64_t traced;       /* with `trace`: instructions remembered, of which data holds the last WORKER_PAST */
+    uint64_t collected; /* with `collect`: hits, of which data holds the last WORKER_HITS, as a ring */
+    uint64_t traced;    /* with `trace`: instructions remembered, of which data holds the last WORKER_PAST */
     uint8_t siginfo[128];
     char text[256];
 };
@@ -106,8 +106,8 @@ struct worker_run {
     uint32_t collect; /* does not stop for breakpoints and watchpoints, remembers the last ones */
     uint32_t steady;  /* not to be interrupted: what it looks for is needed, and near */
     uint32_t thread;
-    uint32_t goes_on;             /* hits are counted on from the run before, which stopped at one */
-    uint64_t signals;             /* stops for these: bit N - 1 for signal N */
+    uint32_t goes_on; /* hits are counted on from the run before, which stopped at one */
+    uint64_t signals; /* stops for these: bit N - 1 for signal N */
     struct worker_catches catches;
     uint64_t event, ticks, steps; /* aim */
     uint64_t stop_at;             /* stops at the hit of this number only */
@@ -196,7 +196,8 @@ struct worker_control {
     uint64_t target;              /* stream that is debugged */
     uint64_t chain[WORKER_CHAIN]; /* streams that lead to it by fork, and itself; the first one began with START */
     uint32_t n_chain;
-    uint32_t pages;    /* futex: whether the page log (log/page_log.h) is there; a worker wants it, the timeline gets it... */
+    uint32_t
+        pages; /* futex: whether the page log (log/page_log.h) is there; a worker wants it, the timeline gets it... */
     uint32_t pages_fd; /* ... in this descriptor of its own */
     uint8_t reserved[4096 - 36 - 8 * WORKER_CHAIN];
 };

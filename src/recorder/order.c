@@ -25,7 +25,7 @@ static struct {
     uint32_t n_threads;
     bool has_pager; /* counted in n_threads */
     uint32_t n_waiting;
-    bool overdue; /* somebody has waited long enough */
+    bool overdue;                /* somebody has waited long enough */
     struct thread *owner_thread; /* for preemption; a hint, valid under `lock` while the owner is not IN_CALL */
     struct thread *first, *last; /* queue of those who wait; under `lock` */
     struct lock lock;
@@ -79,9 +79,7 @@ void order_remove(struct thread *t) {
 
 bool order_is_shared(void) { return __atomic_load_n(&order.n_threads, __ATOMIC_RELAXED) > 1; }
 
-bool order_is_last(void) {
-    return __atomic_load_n(&order.n_threads, __ATOMIC_RELAXED) == (order.has_pager ? 2u : 1u);
-}
+bool order_is_last(void) { return __atomic_load_n(&order.n_threads, __ATOMIC_RELAXED) == (order.has_pager ? 2u : 1u); }
 
 /* ---- the queue; caller holds the lock ---- */
 

@@ -28,7 +28,9 @@ static uint64_t identity(const struct recording *r) {
     return h;
 }
 
-static uint64_t head_hash(const struct page_log_head *h) { return XXH3_64bits(h, offsetof(struct page_log_head, head_hash)); }
+static uint64_t head_hash(const struct page_log_head *h) {
+    return XXH3_64bits(h, offsetof(struct page_log_head, head_hash));
+}
 
 /* Whether it is whole, and this recording's. */
 static bool is_right(int fd, uint64_t recording) {

@@ -176,7 +176,8 @@ size_t inspect_regions(struct target *target, struct memory_region *out, size_t 
         if (!n || n > WORKER_DATA / sizeof *list) break;
         for (size_t i = 0; i < n && k < cap; i++) {
             struct memory_region *m = &out[k++];
-            *m = (struct memory_region){.start = list[i].start, .end = list[i].end, .offset = list[i].offset, .prot = list[i].prot};
+            *m = (struct memory_region){
+                .start = list[i].start, .end = list[i].end, .offset = list[i].offset, .prot = list[i].prot};
             const char *path = path_of(t->options.recording, list[i].dev, list[i].ino);
             snprintf(m->name, sizeof m->name, "%.*s", 255, list[i].name[0] ? list[i].name : path);
         }

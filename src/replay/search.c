@@ -32,9 +32,7 @@ void search_forget(struct timeline *t) {
 }
 
 /* The workers that stand at the hits before the present one are of use as long as the same is searched for. */
-static bool is_known(const struct timeline *t) {
-    return t->n_ahead && t->ahead_version == t->version;
-}
+static bool is_known(const struct timeline *t) { return t->n_ahead && t->ahead_version == t->version; }
 
 /* ---- the last hits ---- */
 

@@ -50,7 +50,11 @@ static void get_pages(struct session *s) {
     bool interrupted = s->pages_fd < 0 && __atomic_load_n(&s->control->interrupt, __ATOMIC_ACQUIRE);
     if (s->pages_fd < 0 && !interrupted) complain("%s", why);
     s->control->pages_fd = (uint32_t)s->pages_fd;
-    __atomic_store_n(state, interrupted ? PAGES_INTERRUPTED : s->pages_fd < 0 ? PAGES_NONE : PAGES_READY, __ATOMIC_RELEASE);
+    __atomic_store_n(state,
+                     interrupted       ? PAGES_INTERRUPTED
+                     : s->pages_fd < 0 ? PAGES_NONE
+                                       : PAGES_READY,
+                     __ATOMIC_RELEASE);
     futex_wake_all(state);
 }
 

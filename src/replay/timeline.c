@@ -15,7 +15,12 @@
 
 struct stop timeline_stop_of(const struct worker *w) {
     const struct worker_stop *s = &w->stop;
-    struct stop out = {.thread = s->tid, .signo = s->signo, .status = s->status, .addr = s->addr, .call = (int)s->call, .child = s->child};
+    struct stop out = {.thread = s->tid,
+                       .signo = s->signo,
+                       .status = s->status,
+                       .addr = s->addr,
+                       .call = (int)s->call,
+                       .child = s->child};
     snprintf(out.text, sizeof out.text, "%s", s->text);
     switch ((enum worker_reason)s->reason) {
     case WORKER_BREAK: out.reason = STOP_BREAKPOINT; break;

@@ -37,7 +37,7 @@ struct timeline {
     struct worker *ahead[AHEAD_MAX]; /* at the hits before the present one, the nearest last */
     size_t n_ahead, wants_ahead;
     uint64_t ahead_version; /* of the breakpoints that were searched for */
-    uint64_t interval_us;                  /* of forward execution between two of them */
+    uint64_t interval_us;   /* of forward execution between two of them */
 
     struct worker_break *breaks;
     size_t n_breaks, breaks_room;

@@ -223,9 +223,11 @@ static void packet_detach(struct gdb *g, struct in *in) {
     uint64_t pid;
     g->child = 0;
     g->is_at_child = false;
-    if (in_char(in, ';') && in_hex(in, &pid) && child && pid == (uint64_t)child) return ok(g); /* it is not here anyway */
+    if (in_char(in, ';') && in_hex(in, &pid) && child && pid == (uint64_t)child)
+        return ok(g); /* it is not here anyway */
     breaks_clear(&g->breaks, g->target);
-    if (!child || !enter_process(g, child)) g->attached = false; /* follow-fork-mode child: gdb goes on in the other one */
+    if (!child || !enter_process(g, child))
+        g->attached = false; /* follow-fork-mode child: gdb goes on in the other one */
     ok(g);
 }
 

@@ -37,10 +37,10 @@ struct gdb {
     bool ended; /* k: nothing comes any more */
 
     bool multiprocess, swbreak, hwbreak, exec_events, fork_events; /* gdb's features */
-    bool exits_end;                                   /* `monitor exits end`: W and X instead of the end of history */
-    int general_thread, continue_thread;              /* H packets; 0: any */
-    int stop_thread;                                  /* of the last stop reply; 0: none yet */
-    int child;       /* the process that the program has made last: gdb takes its breakpoints out of it, and leaves it */
+    bool exits_end;                      /* `monitor exits end`: W and X instead of the end of history */
+    int general_thread, continue_thread; /* H packets; 0: any */
+    int stop_thread;                     /* of the last stop reply; 0: none yet */
+    int child; /* the process that the program has made last: gdb takes its breakpoints out of it, and leaves it */
     bool is_at_child; /* packets are meant for that one */
     struct catches catches;
 

@@ -266,7 +266,7 @@ void stop_reply(struct gdb *g, struct stop s, enum report report) {
     }
     if (s.thread <= 0) s.thread = g->target->ops->current_thread(g->target);
     bool is_another = g->stop_thread && s.thread != g->stop_thread; /* what gdb may remember of it is old */
-    g->general_thread = g->stop_thread = s.thread; /* gdb takes that for granted */
+    g->general_thread = g->stop_thread = s.thread;                  /* gdb takes that for granted */
     if (s.reason == STOP_SIGNAL) signo = gdb_signal(s.signo);
     if (s.reason == STOP_INTERRUPTED) signo = GDB_SIGNAL_INT;
     out_format(o, "T%02x", (unsigned)signo);

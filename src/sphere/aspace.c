@@ -106,8 +106,8 @@ static bool same_kind(const struct mapping *a, const struct mapping *b) {
     return a->end == b->start && a->prot == b->prot && a->flags == b->flags && a->file.ino == b->file.ino &&
            a->file.dev == b->file.dev && a->was_writable == b->was_writable && a->runtime == b->runtime &&
            a->object == b->object && a->tracked == b->tracked &&
-           ((a->file.ino == 0 && !a->object) || a->offset + (a->end - a->start) == b->offset) && strcmp(a->name, b->name) == 0 &&
-           a->name[0] == '\0';
+           ((a->file.ino == 0 && !a->object) || a->offset + (a->end - a->start) == b->offset) &&
+           strcmp(a->name, b->name) == 0 && a->name[0] == '\0';
 }
 
 static void merge_around(gaddr start, gaddr end) {
@@ -317,7 +317,8 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
     if (!within_limits(more, is_data((uint32_t)prot, (uint32_t)flags))) return lock_drop(&cache_lock), -ENOMEM;
     int host_flags = (flags & ~(MAP_FIXED_NOREPLACE | MAP_32BIT)) | MAP_FIXED;
     bool numbered = the_mode->tracks && is_shared((uint32_t)flags) && (anonymous || file);
-    if (numbered && (flags & MAP_HUGETLB)) return lock_drop(&cache_lock), -ENOMEM; /* no page of it can be handed over */
+    if (numbered && (flags & MAP_HUGETLB))
+        return lock_drop(&cache_lock), -ENOMEM; /* no page of it can be handed over */
     if (fixed) code_watch_forget(at, at + len);
     long got = SYS(mmap, at, len, aspace_host_prot(prot), host_flags, fd, offset);
     if (!sys_failed(got)) {
@@ -438,16 +439,16 @@ long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr n
     if (flags & MREMAP_FIXED) {
         if ((new_addr & ~PAGE_MASK) || aspace_is_runtime(new_addr, new_len)) return lock_drop(&cache_lock), -EINVAL;
         code_watch_forget(new_addr, new_addr + new_len);
-        got = track_mremap( old, old_len, new_len, flags, new_addr);
+        got = track_mremap(old, old_len, new_len, flags, new_addr);
     } else if (new_len <= old_len && old_len && !(flags & MREMAP_DONTUNMAP)) {
-        got = track_mremap( old, old_len, new_len, flags & ~MREMAP_MAYMOVE, 0);
+        got = track_mremap(old, old_len, new_len, flags & ~MREMAP_MAYMOVE, 0);
     } else {
         bool room = old_len && !(flags & MREMAP_DONTUNMAP) && old + old_len == m.end &&
                     usable(old + old_len, new_len - old_len);
-        got = room ? track_mremap( old, old_len, new_len, 0, 0) : -ENOMEM;
+        got = room ? track_mremap(old, old_len, new_len, 0, 0) : -ENOMEM;
         if (sys_failed(got) && (flags & MREMAP_MAYMOVE)) {
             gaddr at = pick(new_len, (int)m.flags & MAP_32BIT, NULL);
-            got = at ? track_mremap( old, old_len, new_len, flags | MREMAP_FIXED, at) : -ENOMEM;
+            got = at ? track_mremap(old, old_len, new_len, flags | MREMAP_FIXED, at) : -ENOMEM;
         }
     }
     if (!sys_failed(got)) {

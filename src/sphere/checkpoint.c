@@ -91,7 +91,8 @@ static bool is_readable_by_others(const struct thread *t, const struct thread *s
     if (!t->in_use || t->service || t->awaits == AWAITS_NOTHING) return true;
     if (t->tracee) return false; /* where it is, is its tracer's business, too */
     bool same_filters = t->seccomp.mode == self->seccomp.mode && t->seccomp.last == self->seccomp.last;
-    return t->process == self->process && !t->vforked && same_filters && !t->traced_by_outsider && (t == self || t->scheduled);
+    return t->process == self->process && !t->vforked && same_filters && !t->traced_by_outsider &&
+           (t == self || t->scheduled);
 }
 
 static bool has_shared_memory(void) {

@@ -128,7 +128,7 @@ bool code_watch_code_at(gaddr pc, struct code_range *out) {
     bool unseen = (m->flags & MAP_TYPE) != MAP_PRIVATE || code_files_is_loose(m); /* changes without a fault */
     if (!(m->prot & PROT_WRITE) && !unseen) return true;
     if (unseen && !can_be_read(pc)) return false; /* the file has been cut off */
-    out->end = PAGE_DOWN(pc) + PAGE_SIZE; /* every page is looked at by itself */
+    out->end = PAGE_DOWN(pc) + PAGE_SIZE;         /* every page is looked at by itself */
     struct watched *w = add(PAGE_DOWN(pc));
     if (unseen || w->flips >= FLIP_LIMIT) w->checked = 1;
     if (!w->checked && !protect(w, m)) w->checked = 1;

@@ -147,6 +147,7 @@ uint64_t contents_hash(void) {
     uint64_t page[PAGE_SIZE / 8], h = 0;
     for (uint64_t at = 0, end; fd && next_data(fd, &at, &end);)
         for (; at < end; at += PAGE_SIZE)
-            if (SYS(pread64, fd, page, PAGE_SIZE, at) == PAGE_SIZE && !is_zero(page)) h += hash_bytes(page, PAGE_SIZE, at);
+            if (SYS(pread64, fd, page, PAGE_SIZE, at) == PAGE_SIZE && !is_zero(page))
+                h += hash_bytes(page, PAGE_SIZE, at);
     return h;
 }

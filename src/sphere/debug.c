@@ -191,7 +191,8 @@ static void describe(struct thread *t, enum worker_reason why) {
     s->op_event = t->debugged.op_event;
     s->op_ticks = t->debugged.op_ticks;
     s->has_op = t->debugged.has_op;
-    s->is_again = s->has_op && s->place.is_exact && !s->place.steps && s->place.ticks == s->op_ticks && t->tb->pc == t->debugged.op_pc;
+    s->is_again = s->has_op && s->place.is_exact && !s->place.steps && s->place.ticks == s->op_ticks &&
+                  t->tb->pc == t->debugged.op_pc;
     s->copied = contents_pages();
     s->work = work + s->place.event * 16;
     memcpy(s->gpr, t->tb->gpr, sizeof s->gpr);

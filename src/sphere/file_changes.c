@@ -30,7 +30,7 @@ struct known {
     uint64_t object;         /* shared.h */
     uint64_t size;
     struct file_source copy; /* this process's own; fd 0: none */
-    bool in_channel;  /* its contents are there */
+    bool in_channel;         /* its contents are there */
 };
 
 struct known_set {
@@ -101,8 +101,12 @@ static void log_piece(struct change *c, gaddr from, uint32_t len) {
     struct event *e = event_new(c->t, EV_CHANGE, 0, sizeof(struct ev_change) + len);
     struct ev_change *v = (struct ev_change *)(e + 1);
     memset((uint8_t *)e + e->size - 8, 0, 8);
-    *v = (struct ev_change){
-        .dev = c->st->st_dev, .ino = c->st->st_ino, .offset = c->at, .size = (uint64_t)c->st->st_size, .len = len, .birth = c->birth};
+    *v = (struct ev_change){.dev = c->st->st_dev,
+                            .ino = c->st->st_ino,
+                            .offset = c->at,
+                            .size = (uint64_t)c->st->st_size,
+                            .len = len,
+                            .birth = c->birth};
     if (len && !guest_read(v + 1, from, len)) v->len = 0;
     c->at += len;
 }
@@ -285,7 +289,8 @@ void file_changes_move_private(gaddr start, gaddr end, int prot, int fd, uint64_
         uint64_t word = 0;
         SYS(pread64, pagemap, &word, 8, (start / PAGE_SIZE + i) * 8);
         if (!(word & PAGE_THERE) || (word & PAGE_OF_FILE)) continue;
-        if (guest_copy(saved + n * PAGE_SIZE, (const void *)(start + i * PAGE_SIZE), PAGE_SIZE) == 0) which[n++] = (uint32_t)i;
+        if (guest_copy(saved + n * PAGE_SIZE, (const void *)(start + i * PAGE_SIZE), PAGE_SIZE) == 0)
+            which[n++] = (uint32_t)i;
     }
     if (pagemap >= 0) SYS(close, pagemap);
     SYS(mmap, start, end - start, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, offset);
@@ -302,7 +307,8 @@ static void move_mappings(const struct known *k, int fd, uint64_t base) {
         if ((m.flags & MAP_TYPE) == MAP_PRIVATE)
             file_changes_move_private(m.start, m.end, aspace_host_prot((int)m.prot), fd, base + m.offset);
         else
-            SYS(mmap, m.start, m.end - m.start, aspace_host_prot((int)m.prot), MAP_SHARED | MAP_FIXED, fd, base + m.offset);
+            SYS(mmap, m.start, m.end - m.start, aspace_host_prot((int)m.prot), MAP_SHARED | MAP_FIXED, fd,
+                base + m.offset);
     }
 }
 

@@ -38,7 +38,6 @@ void gate_retry(struct tblock *t, gaddr next);
 /* The call is over: what the processor leaves in registers. `flags` are those at the call. */
 void gate_finish(struct tblock *t, gaddr next, uint64_t flags, long ret);
 
-
 /* The program's call as it is, arguments from its registers. */
 long gate_forward(struct tblock *t);
 

@@ -17,18 +17,19 @@
     X(1, exit)                                                                                                         \
     X(2, fork)                                                                                                         \
     X(3, read)                                                                                                         \
-    X(4, write) X(5, open) X(6, close) X(8, creat) X(9, link) X(10, unlink) X(12, chdir) X(14, mknod) X(15, chmod)     \
-        X(20, getpid) X(21, mount) X(27, alarm) X(29, pause) X(33, access) X(36, sync) X(37, kill) X(38, rename) X(    \
-            39, mkdir) X(40, rmdir) X(41, dup) X(42, pipe) X(45, brk) X(52, umount2) X(57, setpgid) X(60, umask)       \
-            X(61, chroot) X(63, dup2) X(64, getppid) X(65, getpgrp) X(66, setsid) X(74, sethostname) X(83, symlink) X( \
-                85, readlink) X(91, munmap) X(94, fchmod) X(96, getpriority) X(97, setpriority) X(118, fsync)          \
-                X(121, setdomainname) X(125, mprotect) X(132, getpgid) X(133, fchdir) X(136, personality) X(           \
-                    143, flock) X(144, msync) X(147, getsid) X(148, fdatasync)                                         \
-                    X(150, mlock) X(151, munlock) X(152, mlockall) X(153, munlockall) X(154, sched_setparam) X(        \
-                        155, sched_getparam) X(156, sched_setscheduler)                                                \
+    X(4, write)                                                                                                        \
+    X(5, open)                                                                                                         \
+    X(6, close) X(8, creat) X(9, link) X(10, unlink) X(12, chdir) X(14, mknod) X(15, chmod) X(20, getpid) X(21, mount) \
+        X(27, alarm) X(29, pause) X(33, access) X(36, sync) X(37, kill) X(38, rename) X(39, mkdir) X(40, rmdir) X(     \
+            41, dup) X(42, pipe) X(45, brk) X(52, umount2) X(57, setpgid) X(60, umask) X(61, chroot) X(63, dup2)       \
+            X(64, getppid) X(65, getpgrp) X(66, setsid) X(74, sethostname) X(83, symlink) X(85, readlink) X(           \
+                91, munmap) X(94, fchmod) X(96, getpriority) X(97, setpriority) X(118, fsync) X(121, setdomainname)    \
+                X(125, mprotect) X(132, getpgid) X(133, fchdir) X(136, personality) X(143, flock) X(144, msync) X(     \
+                    147, getsid) X(148, fdatasync) X(150, mlock) X(151, munlock) X(152, mlockall) X(153, munlockall)   \
+                    X(154, sched_setparam) X(155, sched_getparam) X(156, sched_setscheduler)                           \
                         X(157, sched_getscheduler) X(158, sched_yield) X(159, sched_get_priority_max) X(               \
-                            160, sched_get_priority_min) X(163, mremap)                                                \
-                            X(168, poll) X(172, prctl) X(183, getcwd) X(190, fork) X(198, lchown) X(199, getuid)       \
+                            160, sched_get_priority_min) X(163, mremap) X(168, poll)                                   \
+                            X(172, prctl) X(183, getcwd) X(190, fork) X(198, lchown) X(199, getuid)                    \
                                 X(200, getgid) X(201, geteuid) X(202, getegid) X(203, setreuid) X(204, setregid) X(    \
                                     205, getgroups) X(206, setgroups)                                                  \
                                     X(207, fchown) X(208, setresuid) X(209, getresuid) X(210, setresgid) X(            \

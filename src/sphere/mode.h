@@ -13,10 +13,10 @@ struct value_access;
 struct mode {
     const char *name;
     const struct policy *policy;
-    bool kernel_signals; /* masks and handlers of the program are the kernel's business, too */
-    bool hides_vdso;     /* the program makes real calls for the time */
+    bool kernel_signals;  /* masks and handlers of the program are the kernel's business, too */
+    bool hides_vdso;      /* the program makes real calls for the time */
     bool own_memory_only; /* nobody writes to a program's memory behind its back: its recording would not know */
-    bool same_fpu;       /* what fnstenv and xsave store must not depend on when threads were switched */
+    bool same_fpu;        /* what fnstenv and xsave store must not depend on when threads were switched */
     /* Asynchronous signals wait for a tick point, where `tick_budget` delivers them. */
     bool defers_signals;
 

@@ -39,7 +39,8 @@ void page_log_start(int fd) {
 
 static struct copy *slot_of(struct shared_at at) {
     size_t i = (at.object * 31 + at.page) * 0x9e3779b97f4a7c15ull >> 20 & (room - 1);
-    while (copies[i].bytes && (copies[i].at.object != at.object || copies[i].at.page != at.page)) i = (i + 1) & (room - 1);
+    while (copies[i].bytes && (copies[i].at.object != at.object || copies[i].at.page != at.page))
+        i = (i + 1) & (room - 1);
     return &copies[i];
 }
 
@@ -187,7 +188,8 @@ bool page_log_fill(struct shared_at at) {
     struct page_log_entry e;
     struct page_log_record r;
     uint8_t bytes[PAGE_SIZE], blocks[PAGE_SIZE];
-    if (!open_log() || !find_entry(the_stream.number, stream_taken(), &e) || !read_at(&r, sizeof r, e.offset)) return false;
+    if (!open_log() || !find_entry(the_stream.number, stream_taken(), &e) || !read_at(&r, sizeof r, e.offset))
+        return false;
     if (r.object != at.object || r.page != at.page) return false;
     if (!shared_is_file(at.object) && !shared_address_of(at)) return true;
     uint64_t n = count_bits(r.blocks) * PAGE_LOG_BLOCK, k = 0;

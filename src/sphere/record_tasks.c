@@ -104,7 +104,8 @@ void record_before_clone(struct thread *t, struct thread *child) {
 }
 
 void record_after_clone(struct thread *t, struct thread *child, long ret) {
-    if (ret > 0 && !child->vforked) child->tid = (int)ret; /* a checkpoint may come before it runs and finds out itself */
+    if (ret > 0 && !child->vforked)
+        child->tid = (int)ret; /* a checkpoint may come before it runs and finds out itself */
     if (child->vforked) {
         order_reclaim(t, child);
         order_leave_call(t);

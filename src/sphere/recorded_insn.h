@@ -6,10 +6,10 @@
 #include "log/events.h"
 
 struct recorded_insn {
-    uint16_t which; /* enum recorded_kind */
-    uint8_t reg;    /* destination of rdrand, rdseed, rdpid and lsl */
-    uint8_t size;   /* bytes of that register that are written: 2, 4 (and the upper half cleared) or 8 */
-    uint8_t len;    /* of the instruction */
+    uint16_t which;    /* enum recorded_kind */
+    uint8_t reg;       /* destination of rdrand, rdseed, rdpid and lsl */
+    uint8_t size;      /* bytes of that register that are written: 2, 4 (and the upper half cleared) or 8 */
+    uint8_t len;       /* of the instruction */
     uint16_t selector; /* lsl */
 };
 

@@ -20,7 +20,8 @@
 static uint64_t flags_at_call(const struct tblock *tb) { return tb->rflags | (tb->trap_flag ? RFLAGS_TF : 0); }
 
 /* False: a filter of the program's has answered the call, as it did then. */
-static bool filters_allow(struct tblock *tb, const struct event *e, uint64_t nr, const uint64_t a[6], gaddr next, uint64_t flags) {
+static bool filters_allow(struct tblock *tb, const struct event *e, uint64_t nr, const uint64_t a[6], gaddr next,
+                          uint64_t flags) {
     struct thread *t = tb->thread;
     long verdict = seccomp_apply(tb, nr, a);
     if (verdict == SECCOMP_ALLOWED || verdict == SECCOMP_DELIVERED) return verdict == SECCOMP_ALLOWED;

@@ -73,7 +73,8 @@ static void map_again(struct thread *t, struct mapping *m, bool is_file) {
         }
         owned = v.flags & MAPPED_OWNED ? PAGE_UP(v.size) / PAGE_SIZE : 0;
     }
-    bool is_kept = is_file && !m->tracked && !(m->flags & MAP_ANONYMOUS); /* from the store, which nobody may write to */
+    bool is_kept =
+        is_file && !m->tracked && !(m->flags & MAP_ANONYMOUS); /* from the store, which nobody may write to */
     if (debug_is_on && shared && is_kept) m->flags = (m->flags & ~(uint32_t)MAP_TYPE) | MAP_PRIVATE;
     long ret = aspace_restore(m, from.fd, from.base);
     if (ret) replay_diverged(t, NULL, "mapping fails", 0, (uint64_t)-ret);

@@ -116,9 +116,7 @@ uint64_t shared_file(const struct file_id *id) { return mix(mix(mix(3, id->dev),
 
 bool shared_is_file(uint64_t object) { return object & FILE_OBJECT; }
 
-bool shared_has_files(void) {
-    return shared_tables() && __atomic_load_n(&tables->n_objects, __ATOMIC_RELAXED) != 0;
-}
+bool shared_has_files(void) { return shared_tables() && __atomic_load_n(&tables->n_objects, __ATOMIC_RELAXED) != 0; }
 
 /* ---- what is owned ---- */
 
@@ -257,9 +255,7 @@ void shared_own(uint64_t object, uint64_t n) {
 
 /* ---- processes ---- */
 
-static bool is_inheritable(const struct mapping *m) {
-    return m->object && !m->tracked && (m->flags & MAP_ANONYMOUS);
-}
+static bool is_inheritable(const struct mapping *m) { return m->object && !m->tracked && (m->flags & MAP_ANONYMOUS); }
 
 void shared_before_fork(void (*claim_pages)(uint64_t object, uint64_t page, uint64_t n)) {
     if (!the_channel || !shared_tables()) return;
@@ -277,7 +273,8 @@ void shared_before_fork(void (*claim_pages)(uint64_t object, uint64_t page, uint
     lock_drop(&cache_lock);
 }
 
-void shared_each_owned(struct thread *t, uint8_t flags, void (*visit)(struct thread *t, struct shared_at at, uint8_t flags)) {
+void shared_each_owned(struct thread *t, uint8_t flags,
+                       void (*visit)(struct thread *t, struct shared_at at, uint8_t flags)) {
     for (uint64_t i = 0; owned && i <= owned_mask; i++)
         for (uint64_t page = 0; owned[i].object && page < SHARED_CHUNK_PAGES; page++)
             if (owned[i].bits[page / 64] >> (page % 64) & 1)

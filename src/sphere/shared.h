@@ -14,7 +14,7 @@ struct shared_at { /* a page */
     uint64_t object, page;
 };
 
-extern bool shared_active; /* there are tracked mappings */
+extern bool shared_active;       /* there are tracked mappings */
 extern uint64_t shared_acquired; /* counted up whenever a page had to be waited for or taken */
 
 /* ---- the tables of the sphere ---- */
@@ -54,7 +54,8 @@ void shared_close_all(void);
 /* Nothing is owned any more: in the child, or because it was given up. */
 void shared_disown_all(void);
 /* Visits all pages that are owned. */
-void shared_each_owned(struct thread *t, uint8_t flags, void (*visit)(struct thread *t, struct shared_at at, uint8_t flags));
+void shared_each_owned(struct thread *t, uint8_t flags,
+                       void (*visit)(struct thread *t, struct shared_at at, uint8_t flags));
 /* All memory is accessible from now on, nothing is tracked. */
 void shared_abandon(void);
 

@@ -31,9 +31,9 @@
 #define LEASE_COMPUTING_NS 200000ull
 #define LEASE_WAITING_NS 30000ull
 #define LEASE_MOST_NS 100000000ull
-#define LOOK_NS 60000l      /* how often the pager looks for a moment to act */
-#define WAIT_NS 20000000l   /* how often a waiting thread looks whether the owner lives */
-#define AROUND 16           /* pages that nobody owns are taken in groups */
+#define LOOK_NS 60000l    /* how often the pager looks for a moment to act */
+#define WAIT_NS 20000000l /* how often a waiting thread looks whether the owner lives */
+#define AROUND 16         /* pages that nobody owns are taken in groups */
 #define SPINS 300
 #define CLAIM_MOST (8ull << 30) /* larger files are taken page by page: few of them are used as a whole */
 
@@ -87,7 +87,9 @@ static enum fate fate_of(uint64_t owner) {
     return shared_sharer_lives(s) ? ALIVE : KILLED;
 }
 
-static bool is_stopped(uint32_t ring) { return __atomic_load_n(&shared_tables()->sharers[ring].stopped, __ATOMIC_ACQUIRE); }
+static bool is_stopped(uint32_t ring) {
+    return __atomic_load_n(&shared_tables()->sharers[ring].stopped, __ATOMIC_ACQUIRE);
+}
 
 static uint64_t owner_of(const struct shared_page *p, uint64_t index) {
     uint64_t owner = __atomic_load_n(&p->owner, __ATOMIC_ACQUIRE);
@@ -128,7 +130,9 @@ static struct ev_page *log_page(struct thread *t, enum event_kind kind, struct s
 static uint32_t set[SET]; /* index + 1 */
 static uint32_t n_taken;
 
-static void note_taken(const struct shared_page *p) { set[n_taken++ % SET] = (uint32_t)(p - shared_tables()->pages) + 1; }
+static void note_taken(const struct shared_page *p) {
+    set[n_taken++ % SET] = (uint32_t)(p - shared_tables()->pages) + 1;
+}
 
 /* p is ours in the tables. from: the stream that had it and is no more, or -1. */
 static void take(struct thread *t, struct shared_at at, struct shared_page *p, uint64_t from) {
@@ -387,7 +391,7 @@ void shared_serve(struct thread *t, uint8_t flags, bool computing) {
         struct shared_page *p = &shared_tables()->pages[index];
         uint64_t owner = owner_of(p, index);
         if (owner == (me | OWNER_GIVEN) && is_awaited(index)) continue; /* not here yet */
-        if (to && is_stopped(REQUEST_RING(request))) to = 0; /* it will ask again */
+        if (to && is_stopped(REQUEST_RING(request))) to = 0;            /* it will ask again */
         if (owner == me && to && !is_due(p, request, now, computing)) continue;
         __atomic_store_n(&self->request[i], 0, __ATOMIC_RELEASE);
         if (owner == me && to) {
@@ -418,7 +422,9 @@ void shared_release_all(struct thread *t, uint8_t flags) {
     shared_disown_all();
 }
 
-struct shared_sharer *shared_self(void) { return me ? self : NULL; }
+struct shared_sharer *shared_self(void) {
+    return me ? self : NULL;
+}
 
 void shared_claim(uint64_t object, uint64_t page, uint64_t n) {
     enrol();

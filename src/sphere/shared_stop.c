@@ -37,7 +37,8 @@ bool shared_stop_is_sent(uint64_t nr, const uint64_t a[6], int *pid) {
     switch (nr) {
     case __NR_kill:
     case __NR_rt_sigqueueinfo: return stops(a[1]);
-    case __NR_tkill: /* the first thread's number is the process's; others are rare for such signals */ return stops(a[1]);
+    case __NR_tkill: /* the first thread's number is the process's; others are rare for such signals */
+        return stops(a[1]);
     case __NR_tgkill:
     case __NR_rt_tgsigqueueinfo: return stops(a[2]);
     default: return false;
@@ -92,7 +93,8 @@ static bool make_ready(struct shared_sharer *s) {
     return !change(s, STOP_ASKED, STOP_NONE);
 }
 
-static uint64_t asked[CHANNEL_RINGS / 64]; /* of the one call that is under way: it keeps the turn, but for the asking */
+static uint64_t
+    asked[CHANNEL_RINGS / 64]; /* of the one call that is under way: it keeps the turn, but for the asking */
 
 void shared_stop_before(struct thread *t, int pid) {
     struct shared_tables *tables = shared_tables();

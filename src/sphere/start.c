@@ -167,10 +167,9 @@ static void read_option(struct orders *o, const char *key) {
 
 /* What concerns one execve alone is not handed on. */
 static bool is_for_once(const char *key) {
-    static const char *const keys[] = {
-        "execfd=", "rtfd=",    "mask=",   "mdwe=", "crowded=", "limits=", "chanfd=", "sockfd=", "workfd=",
-        "slot=",   "imagefd=", "stream=", "ring=", "oldring=", "parent=", "outs=",   "traced=", "ignored=", "vdso=",
-        "cpuid=",  "boot="};
+    static const char *const keys[] = {"execfd=", "rtfd=",   "mask=",   "mdwe=",    "crowded=", "limits=", "chanfd=",
+                                       "sockfd=", "workfd=", "slot=",   "imagefd=", "stream=",  "ring=",   "oldring=",
+                                       "parent=", "outs=",   "traced=", "ignored=", "vdso=",    "cpuid=",  "boot="};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if (str_starts(key, keys[i])) return true;
     return false;

@@ -41,8 +41,8 @@ static bool map_part(uint64_t at, size_t len) {
 static struct thread *slot_make(void) {
     uint64_t base = LAYOUT_THREADS + n_slots * LAYOUT_THREAD_SLOT;
     if (base + LAYOUT_THREAD_SLOT > LAYOUT_THREADS_END) return NULL;
-    if (!map_part(base + PAGE_DOWN(SLOT_HEAD), PAGE_UP(SLOT_HEAD + sizeof(struct slot_head)) - PAGE_DOWN(SLOT_HEAD)) || !map_part(base + SLOT_SIGSTACK, SLOT_SIGSTACK_SIZE) ||
-        !map_part(base + SLOT_STACK, SLOT_STACK_SIZE)) {
+    if (!map_part(base + PAGE_DOWN(SLOT_HEAD), PAGE_UP(SLOT_HEAD + sizeof(struct slot_head)) - PAGE_DOWN(SLOT_HEAD)) ||
+        !map_part(base + SLOT_SIGSTACK, SLOT_SIGSTACK_SIZE) || !map_part(base + SLOT_STACK, SLOT_STACK_SIZE)) {
         SYS(munmap, base, LAYOUT_THREAD_SLOT);
         return NULL;
     }
@@ -108,7 +108,9 @@ struct process *thread_own_process(struct thread *t) {
     return &((struct slot_head *)t->tb)->process;
 }
 
-struct files *thread_own_files(struct thread *t) { return &((struct slot_head *)t->tb)->files; }
+struct files *thread_own_files(struct thread *t) {
+    return &((struct slot_head *)t->tb)->files;
+}
 
 void threads_hold(void) { lock_take(&slots_lock); }
 void threads_release(void) { lock_drop(&slots_lock); }

@@ -33,7 +33,8 @@ struct process {
 struct files {
     int rt_fd; /* the runtime's own file; out of the program's reach. Recording: the channel and the socket to the controller are
                   the next two numbers */
-    uint64_t out_fds[3][OUT_FDS / 64]; /* recording: [1] and [2] are sets of descriptors that are the sphere's output and error */
+    uint64_t out_fds[3][OUT_FDS /
+                        64]; /* recording: [1] and [2] are sets of descriptors that are the sphere's output and error */
 };
 
 struct siginfo_raw { /* siginfo_t, 128 bytes */
@@ -69,8 +70,8 @@ struct guest_fault {
 
 /* What an R-thread waits for that does not have the turn. */
 enum awaits {
-    AWAITS_TURN, /* goes on where it lost its turn, or begins, with TURN */
-    AWAITS_CALL, /* is in a system call: goes on with what the log says of it */
+    AWAITS_TURN,    /* goes on where it lost its turn, or begins, with TURN */
+    AWAITS_CALL,    /* is in a system call: goes on with what the log says of it */
     AWAITS_NOTHING, /* has ended */
 };
 
@@ -83,8 +84,8 @@ struct debugged {
     gaddr op_pc;                 /* ... and the instruction that needed them */
     bool has_op, in_call;
     uint64_t call, returned; /* the system call it made last, and the event that it went on behind it with; 0: none */
-    bool once;     /* one instruction, then as the run says */
-    char name[16]; /* that the program gave it; "": none */
+    bool once;               /* one instruction, then as the run says */
+    char name[16];           /* that the program gave it; "": none */
 };
 
 /* A call by int $0x80 or the vsyscall page: while it is made, the registers are those of the same call by `syscall`. */
@@ -129,13 +130,15 @@ struct thread {
     gaddr awaited_pi;             /* recording: the word that it has waited for (pi_futex.h) */
     gaddr marked_word;            /* recording: the call under way has marked a robust mutex whose owner was killed */
     bool turn_lent;               /* in a call during which the turn may be stolen */
-    bool access_will_do; /* the page that it waits for may as well become nobody's (shared_values.h) */
+    bool access_will_do;          /* the page that it waits for may as well become nobody's (shared_values.h) */
     void (*service)(struct thread *t); /* a thread of the runtime's own: what it does, forever */
-    struct scheduled *scheduled; /* replay: all of the thread that a kernel thread would have. Recording: the same, when it may
+    struct scheduled
+        *scheduled; /* replay: all of the thread that a kernel thread would have. Recording: the same, when it may
                                     lose the turn */
     enum awaits awaits;
     bool parked; /* recording: all of that is kept; otherwise vector and x87 registers are still where they were */
-    bool owes;   /* there are checkpoints without its vector and x87 registers: EXTENDED is to follow. Replay: it was restored
+    bool
+        owes; /* there are checkpoints without its vector and x87 registers: EXTENDED is to follow. Replay: it was restored
                     from one */
     struct debugged debugged;
     struct tracee *tracee; /* somebody of the sphere traces it (traced.h) */

@@ -69,7 +69,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t n) {
     if (!(input[0] & 1)) mend(bytes, n - 1);
     int fd = memfd_create("packed", MFD_CLOEXEC), log = memfd_create("log", MFD_CLOEXEC);
     MUST(fd >= 0 && log >= 0 && write(fd, bytes, n - 1) == (ssize_t)(n - 1) && lseek(fd, 0, SEEK_SET) == 0);
-    struct unpacker u = {.log = log, .begin_object = begin_object, .finish_object = finish_object, .begin_file = begin_file, .limit = LIMIT};
+    struct unpacker u = {.log = log,
+                         .begin_object = begin_object,
+                         .finish_object = finish_object,
+                         .begin_file = begin_file,
+                         .limit = LIMIT};
     if (pack_read_header(fd, &facts, why) && pack_read(fd, &facts, &u, why)) {
         MUST(size_of(log) == facts.log_size && facts.log_size <= LIMIT);
         MUST(!facts.name[0] || pack_name_is_fine(facts.name));

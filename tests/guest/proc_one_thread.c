@@ -27,9 +27,11 @@ static void look(const char *when) {
     char *line = strstr(text, "Threads:");
     struct stat by_name, by_path, by_fd;
     int fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY);
-    CHECK(stat("/proc/self/task", &by_name) == 0 && fstatat(AT_FDCWD, "/proc/self/task/", &by_path, 0) == 0 && fstat(fd, &by_fd) == 0);
+    CHECK(stat("/proc/self/task", &by_name) == 0 && fstatat(AT_FDCWD, "/proc/self/task/", &by_path, 0) == 0 &&
+          fstat(fd, &by_fd) == 0);
     close(fd);
-    printf("%s: links %d %d %d, tasks %d, status %.*s", when, (int)by_name.st_nlink, (int)by_path.st_nlink, (int)by_fd.st_nlink, tasks(), line ? (int)strcspn(line, "\n") : 0, line ? line : "");
+    printf("%s: links %d %d %d, tasks %d, status %.*s", when, (int)by_name.st_nlink, (int)by_path.st_nlink,
+           (int)by_fd.st_nlink, tasks(), line ? (int)strcspn(line, "\n") : 0, line ? line : "");
     slurp("/proc/self/stat", text, sizeof text);
     char *s = strrchr(text, ')');
     for (int field = 2; s && field < 20; field++) s = strchr(s + 1, ' ');

@@ -21,7 +21,8 @@ static void go(pid_t pid, int request) {
     }
     struct user_regs_struct r;
     ptrace(PTRACE_GETREGS, pid, 0, &r);
-    printf("stopped by %x, call %d, result %ld\n", WSTOPSIG(status), r.orig_rax == SYS_getppid, (long)r.rax == getpid() ? 1l : (long)r.rax);
+    printf("stopped by %x, call %d, result %ld\n", WSTOPSIG(status), r.orig_rax == SYS_getppid,
+           (long)r.rax == getpid() ? 1l : (long)r.rax);
 }
 
 int main(void) {

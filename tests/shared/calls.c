@@ -12,7 +12,7 @@ static struct {
     struct stat st;
     struct iovec v[3];
     _Atomic int stop;
-} *s;
+} * s;
 static int pipes[2];
 
 static void work(int self) {

@@ -8,7 +8,7 @@
 static struct {
     _Atomic int whose;
     uint64_t divisor[2], faults[2];
-} *s;
+} * s;
 
 static sigjmp_buf back;
 static void on_fault(int signo) { siglongjmp(back, signo); }

@@ -4,21 +4,20 @@
 
 /* Counts to n: the jump on the second page is taken while ZF is set, and flags are dead where it leads to. */
 uint64_t count_to(uint64_t n);
-__asm__(
-    "    .pushsection .text\n"
-    "    .p2align 12\n"
-    "    .skip 4096 - 9\n"
-    "count_to:\n"
-    "    xor %eax, %eax\n"
-    "1:  add $1, %rax\n"
-    "    nop; nop; nop\n" /* the second page */
-    "    xor %ecx, %ecx\n"
-    "    cmp %rdi, %rax\n"
-    "    sete %cl\n"
-    "    test %ecx, %ecx\n"
-    "    je 1b\n"
-    "    ret\n"
-    "    .popsection\n");
+__asm__("    .pushsection .text\n"
+        "    .p2align 12\n"
+        "    .skip 4096 - 9\n"
+        "count_to:\n"
+        "    xor %eax, %eax\n"
+        "1:  add $1, %rax\n"
+        "    nop; nop; nop\n" /* the second page */
+        "    xor %ecx, %ecx\n"
+        "    cmp %rdi, %rax\n"
+        "    sete %cl\n"
+        "    test %ecx, %ecx\n"
+        "    je 1b\n"
+        "    ret\n"
+        "    .popsection\n");
 
 #define ROUNDS 60
 #define COUNT 3000000ul

@@ -5,7 +5,7 @@
 static struct {
     sem_t free, used;
     uint64_t slot[SLOTS][100];
-} *q;
+} * q;
 
 static void either(int self) {
     uint64_t h = 0;

@@ -6,7 +6,7 @@
 static struct {
     pthread_mutex_t mutex;
     _Atomic int held, value;
-} *r;
+} * r;
 
 static void owner(bool exits) {
     pthread_mutex_lock(&r->mutex);

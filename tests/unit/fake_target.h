@@ -31,7 +31,7 @@ struct fake {
     uint64_t signal_at; /* SIGUSR1 is delivered here; 0: never */
     uint64_t signals;   /* to stop for */
     struct catches catches;
-    uint64_t stray;     /* reads outside the guest */
+    uint64_t stray; /* reads outside the guest */
     bool interrupted;
     unsigned breaks[FAKE_LOOP], watches[3][FAKE_WORDS]; /* by break_kind - 1 */
     unsigned n_breaks, n_set;

@@ -85,8 +85,10 @@ bool foreign_memory_writev(int fd, gaddr v, uint64_t n, int64_t at, long *ret) {
     *ret = 0;
     for (uint64_t i = 0; i < n; i++) {
         long got;
-        if (!guest_read(&piece, v + i * sizeof piece, sizeof piece)) got = -EFAULT;
-        else if (!foreign_memory_write(fd, piece.base, piece.len, at == -1 ? -1 : at + *ret, &got)) got = -EIO;
+        if (!guest_read(&piece, v + i * sizeof piece, sizeof piece))
+            got = -EFAULT;
+        else if (!foreign_memory_write(fd, piece.base, piece.len, at == -1 ? -1 : at + *ret, &got))
+            got = -EIO;
         if (got < 0 && !*ret) *ret = got;
         if (got < 0) break;
         *ret += got;

@@ -301,17 +301,23 @@ static void bridge(gaddr args, struct writes *w) {
  * their own length, and those that are not known, cannot be told. */
 static void ethtool(gaddr ifreq, struct writes *w) {
     static const struct request sizes[] = {
-        {0x01 /* GSET */, 44},        {0x02 /* SSET */, NOTHING},       {0x03 /* GDRVINFO */, 196},
-        {0x05 /* GWOL */, 20},        {0x06 /* SWOL */, NOTHING},       {0x07 /* GMSGLVL */, 8},
-        {0x08 /* SMSGLVL */, NOTHING}, {0x0a /* GLINK */, 8},           {0x0e /* GCOALESCE */, 92},
-        {0x0f /* SCOALESCE */, NOTHING}, {0x10 /* GRINGPARAM */, 36},   {0x11 /* SRINGPARAM */, NOTHING},
-        {0x12 /* GPAUSEPARAM */, 16}, {0x13 /* SPAUSEPARAM */, NOTHING}, {0x14 /* GRXCSUM */, 8},
-        {0x15 /* SRXCSUM */, NOTHING}, {0x16 /* GTXCSUM */, 8},         {0x17 /* STXCSUM */, NOTHING},
-        {0x18 /* GSG */, 8},          {0x19 /* SSG */, NOTHING},        {0x1e /* GTSO */, 8},
-        {0x1f /* STSO */, NOTHING},   {0x21 /* GUFO */, 8},             {0x22 /* SUFO */, NOTHING},
-        {0x23 /* GGSO */, 8},         {0x24 /* SGSO */, NOTHING},       {0x25 /* GFLAGS */, 8},
-        {0x26 /* SFLAGS */, NOTHING}, {0x2b /* GGRO */, 8},             {0x2c /* SGRO */, NOTHING},
-        {0x3c /* GCHANNELS */, 36},   {0x3d /* SCHANNELS */, NOTHING},  {0x41 /* GET_TS_INFO */, 44},
+        {0x01 /* GSET */, 44},         {0x02 /* SSET */, NOTHING},
+        {0x03 /* GDRVINFO */, 196},    {0x05 /* GWOL */, 20},
+        {0x06 /* SWOL */, NOTHING},    {0x07 /* GMSGLVL */, 8},
+        {0x08 /* SMSGLVL */, NOTHING}, {0x0a /* GLINK */, 8},
+        {0x0e /* GCOALESCE */, 92},    {0x0f /* SCOALESCE */, NOTHING},
+        {0x10 /* GRINGPARAM */, 36},   {0x11 /* SRINGPARAM */, NOTHING},
+        {0x12 /* GPAUSEPARAM */, 16},  {0x13 /* SPAUSEPARAM */, NOTHING},
+        {0x14 /* GRXCSUM */, 8},       {0x15 /* SRXCSUM */, NOTHING},
+        {0x16 /* GTXCSUM */, 8},       {0x17 /* STXCSUM */, NOTHING},
+        {0x18 /* GSG */, 8},           {0x19 /* SSG */, NOTHING},
+        {0x1e /* GTSO */, 8},          {0x1f /* STSO */, NOTHING},
+        {0x21 /* GUFO */, 8},          {0x22 /* SUFO */, NOTHING},
+        {0x23 /* GGSO */, 8},          {0x24 /* SGSO */, NOTHING},
+        {0x25 /* GFLAGS */, 8},        {0x26 /* SFLAGS */, NOTHING},
+        {0x2b /* GGRO */, 8},          {0x2c /* SGRO */, NOTHING},
+        {0x3c /* GCHANNELS */, 36},    {0x3d /* SCHANNELS */, NOTHING},
+        {0x41 /* GET_TS_INFO */, 44},
     };
     uint64_t at;
     uint32_t request;

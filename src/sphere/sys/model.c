@@ -39,8 +39,10 @@ struct __attribute__((packed)) epoll_event_raw {
 #define IRREGULAR(X)                                                                                                   \
     X(ioctl)                                                                                                           \
     X(mincore)                                                                                                         \
-    X(madvise) X(mseal) X(getsockopt) X(setsockopt) X(clone) X(clone3) X(exit) X(wait4) X(semctl) X(msgrcv) X(fcntl) X(prctl)        \
-        X(nanosleep) X(clock_nanosleep) X(futex) X(futex2) X(futex_waitv) X(futex_requeue) X(keyctl) X(name_to_handle) \
+    X(madvise)                                                                                                         \
+    X(mseal)                                                                                                           \
+    X(getsockopt) X(setsockopt) X(clone) X(clone3) X(exit) X(wait4) X(semctl) X(msgrcv) X(fcntl) X(prctl) X(nanosleep) \
+        X(clock_nanosleep) X(futex) X(futex2) X(futex_waitv) X(futex_requeue) X(keyctl) X(name_to_handle)              \
             X(getxattrat) X(quotactl) X(quotactl_fd) X(sysfs) X(ptrace)
 #define IRREGULAR_ENUM(name) BY_##name,
 #define IRREGULAR_DECLARE(name) irregular_fn writes_##name;
@@ -258,7 +260,8 @@ static uint64_t absent(gaddr start, uint64_t len) {
  * dropped what comes before; nothing is locked at replay. */
 void writes_madvise(const uint64_t a[6], struct writes *w) {
     if (!w->is_done && (int)a[2] == MADV_POPULATE_WRITE) writes_range(w, a[0], a[1]);
-    if (!w->is_done || w->ret != -EINVAL || ((int)a[2] != MADV_DONTNEED && (int)a[2] != MADV_FREE) || a[0] % PAGE_SIZE) return;
+    if (!w->is_done || w->ret != -EINVAL || ((int)a[2] != MADV_DONTNEED && (int)a[2] != MADV_FREE) || a[0] % PAGE_SIZE)
+        return;
     writes_range(w, a[0], absent(a[0], PAGE_UP(a[1])));
 }
 
@@ -292,7 +295,8 @@ void writes_name_to_handle(const uint64_t a[6], struct writes *w) {
 /* Replacing a packet filter's tables gives back the counters of the old ones: struct ipt_replace, ip6t_replace, arpt_replace. */
 void writes_setsockopt(const uint64_t a[6], struct writes *w) {
     enum { SOL_IP_ = 0, SOL_IPV6_ = 41, SET_REPLACE = 64, ARP_REPLACE = 96, COUNTER = 16, MOST = 1 << 20 };
-    bool ip = (a[1] == SOL_IP_ || a[1] == SOL_IPV6_) && a[2] == SET_REPLACE, arp = a[1] == SOL_IP_ && a[2] == ARP_REPLACE;
+    bool ip = (a[1] == SOL_IP_ || a[1] == SOL_IPV6_) && a[2] == SET_REPLACE,
+         arp = a[1] == SOL_IP_ && a[2] == ARP_REPLACE;
     uint32_t n;
     uint64_t counters, hooks = arp ? 3 : 5, at = a[3] + 44 + hooks * 8;
     if (!(ip || arp) || !guest_read(&n, at, 4) || !guest_read(&counters, at + 4, 8)) return;

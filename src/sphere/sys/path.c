@@ -42,7 +42,8 @@ static void hide_services(int dirfd, gaddr path, gaddr links, size_t width) {
     uint64_t n = 0, services = proc_services();
     if (likely(!services) || !guest_read(&n, links, width) || n <= 2 + services) return;
     bool by_name = path && guest_read_string(text, path, PATH_SEEN) > 0;
-    if (!(by_name ? proc_find(dirfd, text, &f) : proc_find_fd(dirfd, &f)) || f.what != PROC_FOLDER_TASK || !f.self) return;
+    if (!(by_name ? proc_find(dirfd, text, &f) : proc_find_fd(dirfd, &f)) || f.what != PROC_FOLDER_TASK || !f.self)
+        return;
     n -= services;
     guest_write(links, &n, width);
 }

@@ -28,9 +28,9 @@ static const struct {
     const char *name;
     enum proc_what what;
 } leaves[] = {
-    {"exe", PROC_EXE},       {"maps", PROC_MAPS},    {"smaps", PROC_SMAPS},      {"numa_maps", PROC_NUMA_MAPS},
-    {"status", PROC_STATUS}, {"stat", PROC_STAT},    {"cmdline", PROC_CMDLINE},  {"environ", PROC_ENVIRON},
-    {"auxv", PROC_AUXV},     {"fd", PROC_FOLDER_FD}, {"fdinfo", PROC_FOLDER_FD}, {"map_files", PROC_FOLDER_MAPS},
+    {"exe", PROC_EXE},          {"maps", PROC_MAPS},    {"smaps", PROC_SMAPS},      {"numa_maps", PROC_NUMA_MAPS},
+    {"status", PROC_STATUS},    {"stat", PROC_STAT},    {"cmdline", PROC_CMDLINE},  {"environ", PROC_ENVIRON},
+    {"auxv", PROC_AUXV},        {"fd", PROC_FOLDER_FD}, {"fdinfo", PROC_FOLDER_FD}, {"map_files", PROC_FOLDER_MAPS},
     {"task", PROC_FOLDER_TASK},
 };
 
@@ -525,7 +525,8 @@ static void write_status(int from, struct text *out, const struct thread *t) {
         if (str_starts(line, "SigBlk:")) fmt_into(row, sizeof row, "SigBlk:\t%016lx", m.blocked);
         if (str_starts(line, "SigIgn:")) fmt_into(row, sizeof row, "SigIgn:\t%016lx", m.ignored);
         if (str_starts(line, "SigCgt:")) fmt_into(row, sizeof row, "SigCgt:\t%016lx", m.caught);
-        if (str_starts(line, "Threads:")) fmt_into(row, sizeof row, "Threads:\t%lu", number_of(line + 8) - proc_services());
+        if (str_starts(line, "Threads:"))
+            fmt_into(row, sizeof row, "Threads:\t%lu", number_of(line + 8) - proc_services());
         if (str_starts(line, "Seccomp:")) fmt_into(row, sizeof row, "Seccomp:\t%d", t->seccomp.mode);
         if (str_starts(line, "Seccomp_filters:")) fmt_into(row, sizeof row, "Seccomp_filters:\t%d", t->seccomp.count);
         put_line(out, row[0] ? row : line);

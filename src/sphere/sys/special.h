@@ -7,8 +7,7 @@
 #include "sphere/signals.h"
 
 /* mm.c */
-gate_fn sys_mmap, sys_munmap, sys_mprotect, sys_pkey_mprotect, sys_mremap, sys_brk, sys_shmat, sys_shmdt,
-    sys_shmctl;
+gate_fn sys_mmap, sys_munmap, sys_mprotect, sys_pkey_mprotect, sys_mremap, sys_brk, sys_shmat, sys_shmdt, sys_shmctl;
 gate_fn sys_madvise, sys_process_madvise, sys_remap_file_pages;
 /* sig.c */
 gate_fn sys_rt_sigsuspend, sys_ppoll, sys_pselect6, sys_epoll_pwait;
@@ -36,8 +35,8 @@ gate_fn sys_prctl, sys_seccomp, sys_arch_prctl;
 gate_fn sys_close, sys_close_range, sys_dup2, sys_fd0, sys_fd1, sys_fd02, sys_fd3, sys_getdents, sys_sendmsg,
     sys_sendmmsg, sys_select, sys_poll;
 /* path.c: calls with a path that may lead to what /proc says about the program */
-gate_fn sys_open, sys_openat, sys_openat2, sys_stat, sys_lstat, sys_fstat, sys_access, sys_readlink, sys_readlinkat, sys_fstatat,
-    sys_faccessat;
+gate_fn sys_open, sys_openat, sys_openat2, sys_stat, sys_lstat, sys_fstat, sys_access, sys_readlink, sys_readlinkat,
+    sys_fstatat, sys_faccessat;
 /* namespaces.c */
 gate_fn sys_unshare, sys_setns;
 /* limits.c */
