@@ -8,7 +8,8 @@
 
 #define MAX_INSNS 64
 #define MAX_EXITS (MAX_INSNS + 2)
-#define COLD_MOST 64 /* bytes of one cold part */
+#define COLD_MOST 64        /* bytes of one cold part */
+#define RETURN_LOOKS_BACK 7 /* the longest push, without prefixes */
 
 struct pending_exit {
     gaddr target;
@@ -41,6 +42,9 @@ struct build {
     bool checked;             /* verify the guest bytes at entry */
     uint8_t break_len;        /* see struct block */
     bool exact_flags;         /* single instructions are to leave exact state */
+    bool returns_pushed;      /* the last instruction is a plain return that is a tick */
+    uint8_t n_before;         /* guest bytes in front of the block that this depends on */
+    uint8_t before[RETURN_LOOKS_BACK];
     int n_exits, n_literals, n_sites, n_cold;
     struct insn insn[MAX_INSNS];
     uint8_t bytes[MAX_INSNS * INSN_MAX_LEN + 16]; /* the guest bytes as decoded: another thread may be writing them */
@@ -83,8 +87,14 @@ void emit_insn(struct build *b, int i);
 
 /* ---- translate_ticks.c ---- */
 
-/* A tick is a taken direct transfer to an address not above its own, every call, every indirect jump (ret n is one). */
+/* A tick is a taken direct transfer to an address not above its own, every call, every indirect jump (ret n is one), and a
+ * return right behind a push. The last kind depends on the bytes in front, so it is not among these. */
 bool ticks_at(const struct insn *in);
+/* Whether a plain return is a tick. n bytes of its own page are in front of it, RETURN_LOOKS_BACK at most. What only looks like a push
+ * counts as one: whether a return ticks must not depend on where decoding began. */
+bool ticks_at_return(const uint8_t *before, size_t n);
+/* In front of such a return; emit_gap must follow. */
+void emit_tick_with_flags_kept(struct build *b, int i);
 /* In front of a direct call: counts one tick, and leaves the cache at pc when the budget is used up. */
 void emit_tick(struct build *b, int i);
 /* Counts one tick, with rcx in `slot`; what rcx holds then is lost. emit_gap must follow. */

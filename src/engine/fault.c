@@ -70,6 +70,7 @@ static enum fault_where recover(struct tblock *t, const struct fault_regs *regs)
         if (off < RET_PUSH_OFF) break;
         t->pc = *(uint64_t *)t->gpr[RSP];
         t->gpr[RSP] += 8;
+        t->ticks.left[0] -= ticked;
         return FAULT_NOT_THE_GUESTS;
     case SPILL_GS_BASE: t->gpr[m->scratch] -= t->guest_gs; break;
     case SPILL_INT:

@@ -54,11 +54,24 @@ static bool jumps_back(const struct insn *in) { return (in->cls == INSN_JCC || i
 /* What a copy may hold: nothing that has a place of its own, like the landing of a return. */
 static bool may_be_copied(const struct insn *in) { return in->cls == INSN_PLAIN || in->cls == INSN_JCC; }
 
+/* The block ends with the return at `at`: whether that is a tick. Only bytes of its own page are asked, which the block is dropped with. */
+static void look_before_return(struct build *b, gaddr pc, gaddr at) {
+    gaddr from = MAX(at - RETURN_LOOKS_BACK, PAGE_DOWN(at));
+    uint8_t bytes[RETURN_LOOKS_BACK];
+    b->n_before = from < pc ? (uint8_t)(pc - from) : 0;
+    memcpy(b->before, (const void *)(pc - b->n_before), b->n_before);
+    memcpy(bytes, b->before, b->n_before);
+    memcpy(bytes + b->n_before, b->bytes + (from + b->n_before - pc), at - from - b->n_before);
+    b->returns_pushed = ticks_at_return(bytes, at - from);
+}
+
 bool build_gather(struct build *b, gaddr pc, int limit) {
     struct code_range code;
     if (!engine_host.code_at(pc, &code)) return false;
     int continues = 0, max_continues = code.checked ? 0 : MAX_CONTINUES;
     b->checked = code.checked;
+    b->returns_pushed = false;
+    b->n_before = 0;
     gaddr at = pc,
           known =
               0; /* from `known` on, the code is translated already; it is left out unless it is all of a small loop */
@@ -102,6 +115,7 @@ bool build_gather(struct build *b, gaddr pc, int limit) {
             b->known_call = cache_find_call(at);
             if (b->known_call) break;
         }
+        if (in->cls == INSN_RET && !in->imm && the_policy->ticks) look_before_return(b, pc, at);
         at += in->len;
         if (in->cls == INSN_INVALID || ends_block(in)) {
             b->n++;

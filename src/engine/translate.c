@@ -68,26 +68,28 @@ static void emit_entry(struct emitter *e, const struct region *r, const struct b
 
 /* ---- checked blocks ---- */
 
-/* Compares the guest bytes with what was translated; leaves the cache when they differ. All flags are kept: what is there
+/* Compares the guest bytes, and those in front that matter, with what was translated; leaves the cache when they differ. All flags are kept: what is there
  * now may need some that the old code did not. */
 static void emit_check(struct build *b, gaddr pc) {
     struct emitter *e = &b->e;
     uint8_t *fail[(MAX_INSNS * INSN_MAX_LEN) / 4 + 4];
     int n_fail = 0;
-    size_t len = b->end - pc;
+    size_t len = b->n_before + (b->end - pc);
+    gaddr from = pc - b->n_before;
     emit_store_tb(e, RCX, TB_S2);
     emit_store_tb(e, RAX, TB_S3);
     emit_save_flags_rax(e);
     for (size_t at = 0; at < len;) {
         size_t size = len - at >= 8 ? 8 : len - at >= 4 ? 4 : len - at >= 2 ? 2 : 1;
         uint64_t want = 0;
-        memcpy(&want, b->bytes + at, size);
+        for (size_t k = 0; k < size; k++)
+            ((uint8_t *)&want)[k] = at + k < b->n_before ? b->before[at + k] : b->bytes[at + k - b->n_before];
         emit_mov_reg_imm(e, RCX, want);
         uint8_t *start = e->p;
-        if (!emit_cmp_rip_reg(e, RCX, (int)size, pc + at)) { /* no window was free near the code */
+        if (!emit_cmp_rip_reg(e, RCX, (int)size, from + at)) { /* no window was free near the code */
             e->p = start;
             emit_store_tb(e, RDX, TB_S1);
-            emit_mov_reg_imm(e, RDX, pc + at);
+            emit_mov_reg_imm(e, RDX, from + at);
             emit_cmp_reg_mem(e, RCX, (int)size, RDX);
             emit_load_tb(e, RDX, TB_S1);
         }

@@ -205,6 +205,8 @@ void emit_insn(struct build *b, int i) {
         emit_store_tb_u64(e, TB_JUMP_PC, in->pc);
     } else if (tick && in->cls == INSN_CALL) {
         emit_tick(b, i);
+    } else if (in->cls == INSN_RET && b->returns_pushed) {
+        emit_tick_with_flags_kept(b, i);
     }
     b->map[i].lead = (uint16_t)(e->p - b->host - b->map[i].host_off);
     if (build_is_intercepted(in)) {
@@ -280,11 +282,12 @@ void emit_insn(struct build *b, int i) {
             emit_jmp_table(e, TABLE_JMP, RCX);
             break;
         }
-        b->map[i].spill = SPILL_RET;
+        b->map[i].spill = SPILL_RET | (b->returns_pushed ? SPILL_TICKED : 0);
         emit_store_tb(e, RCX, TB_S0);
         emit_movzx16_stack(e, RCX);
         emit_push_table(e, TABLE_RET, RCX);
         emit_ret(e);
+        if (b->returns_pushed) emit_gap(b);
         break;
     case INSN_SYSCALL: emit_special_exit(e, next, TB_FN_SYSCALL, -1); break;
     case INSN_INT: emit_int_insn(b, i); break;

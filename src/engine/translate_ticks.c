@@ -23,7 +23,7 @@ static bool flags_are_free(const struct build *b, const struct insn *in) {
     return !b->exact_flags && flags_are_dead(in->pc, in->target);
 }
 
-static void emit_tick_with_flags_kept(struct build *b, int i) {
+void emit_tick_with_flags_kept(struct build *b, int i) {
     emit_store_tb(&b->e, RCX, TB_S2);
     emit_tick_rcx(b, i, TB_S2);
     emit_load_tb(&b->e, RCX, TB_S2);
@@ -88,6 +88,15 @@ bool build_finish_colds(struct build *b) {
     memcpy(place, code, (size_t)(e.p - code)); /* nothing in it depends on where it is */
     for (int i = 0; i < b->n_cold; i++) emit_set_rel32(b->cold[i].rel32, place + start[i]);
     return true;
+}
+
+bool ticks_at_return(const uint8_t *before, size_t n) {
+    for (size_t len = 1; len <= n; len++) {
+        struct insn in;
+        if (!decode_insn(&in, before + n - len, len, 0)) continue;
+        if (in.len == len && in.cls == INSN_PLAIN && in.push_size == 8) return true;
+    }
+    return false;
 }
 
 bool ticks_at(const struct insn *in) {

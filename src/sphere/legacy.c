@@ -13,56 +13,31 @@
 /* ---- int $0x80: what calls there are ---- */
 
 /* Calls whose arguments mean the same in both interfaces: 32-bit number, 64-bit name. */
-#define SAME_CALLS(X)                                                                                                  \
-    X(1, exit)                                                                                                         \
-    X(2, fork)                                                                                                         \
-    X(3, read)                                                                                                         \
-    X(4, write)                                                                                                        \
-    X(5, open)                                                                                                         \
-    X(6, close) X(8, creat) X(9, link) X(10, unlink) X(12, chdir) X(14, mknod) X(15, chmod) X(20, getpid) X(21, mount) \
-        X(27, alarm) X(29, pause) X(33, access) X(36, sync) X(37, kill) X(38, rename) X(39, mkdir) X(40, rmdir) X(     \
-            41, dup) X(42, pipe) X(45, brk) X(52, umount2) X(57, setpgid) X(60, umask) X(61, chroot) X(63, dup2)       \
-            X(64, getppid) X(65, getpgrp) X(66, setsid) X(74, sethostname) X(83, symlink) X(85, readlink) X(           \
-                91, munmap) X(94, fchmod) X(96, getpriority) X(97, setpriority) X(118, fsync) X(121, setdomainname)    \
-                X(125, mprotect) X(132, getpgid) X(133, fchdir) X(136, personality) X(143, flock) X(144, msync) X(     \
-                    147, getsid) X(148, fdatasync) X(150, mlock) X(151, munlock) X(152, mlockall) X(153, munlockall)   \
-                    X(154, sched_setparam) X(155, sched_getparam) X(156, sched_setscheduler)                           \
-                        X(157, sched_getscheduler) X(158, sched_yield) X(159, sched_get_priority_max) X(               \
-                            160, sched_get_priority_min) X(163, mremap) X(168, poll)                                   \
-                            X(172, prctl) X(183, getcwd) X(190, fork) X(198, lchown) X(199, getuid)                    \
-                                X(200, getgid) X(201, geteuid) X(202, getegid) X(203, setreuid) X(204, setregid) X(    \
-                                    205, getgroups) X(206, setgroups)                                                  \
-                                    X(207, fchown) X(208, setresuid) X(209, getresuid) X(210, setresgid) X(            \
-                                        211, getresgid) X(212, chown)                                                  \
-                                        X(213, setuid) X(214, setgid) X(215, setfsuid)                                 \
-                                            X(216, setfsgid) X(218, mincore) X(219, madvise) X(224, gettid) X(         \
-                                                238, tkill) X(241, sched_setaffinity)                                  \
-                                                X(242, sched_getaffinity) X(252, exit_group) X(254, epoll_create)      \
-                                                    X(255, epoll_ctl) X(256, epoll_wait) X(258, set_tid_address) X(    \
-                                                        270, tgkill) X(291, inotify_init)                              \
-                                                        X(292, inotify_add_watch) X(293, inotify_rm_watch) X(          \
-                                                            295, openat) X(296,                                        \
-                                                                           mkdirat) X(297, mknodat)                    \
-                                                            X(298, fchownat) X(301, unlinkat) X(302, renameat) X(      \
-                                                                303, linkat) X(304,                                    \
-                                                                               symlinkat) X(305, readlinkat)           \
-                                                                X(306, fchmodat) X(307, faccessat) X(310, unshare)     \
-                                                                    X(318, getcpu) X(323, eventfd) X(328, eventfd2) X( \
-                                                                        329, epoll_create1) X(330, dup3)               \
-                                                                        X(331, pipe2) X(332, inotify_init1) X(         \
-                                                                            355, getrandom) X(356, memfd_create)       \
-                                                                            X(359, socket) X(360, socketpair) X(       \
-                                                                                361, bind) X(362, connect)             \
-                                                                                X(363, listen) X(364, accept4) X(      \
-                                                                                    367,                               \
-                                                                                    getsockname) X(368, getpeername)   \
-                                                                                    X(369, sendto) X(371, recvfrom) X( \
-                                                                                        373, shutdown) X(383, statx)   \
-                                                                                        X(403, clock_gettime)          \
-                                                                                            X(406, clock_getres) X(    \
-                                                                                                407, clock_nanosleep)  \
-                                                                                                X(414, ppoll)          \
-                                                                                                    X(422, futex)
+// clang-format off
+#define SAME_CALLS(X) \
+    X(1, exit) X(2, fork) X(3, read) X(4, write) X(5, open) X(6, close) X(8, creat) X(9, link) X(10, unlink) \
+    X(12, chdir) X(14, mknod) X(15, chmod) X(20, getpid) X(21, mount) X(27, alarm) X(29, pause) X(33, access) \
+    X(36, sync) X(37, kill) X(38, rename) X(39, mkdir) X(40, rmdir) X(41, dup) X(42, pipe) X(45, brk) X(52, umount2) \
+    X(57, setpgid) X(60, umask) X(61, chroot) X(63, dup2) X(64, getppid) X(65, getpgrp) X(66, setsid) \
+    X(74, sethostname) X(83, symlink) X(85, readlink) X(91, munmap) X(94, fchmod) X(96, getpriority) \
+    X(97, setpriority) X(118, fsync) X(121, setdomainname) X(125, mprotect) X(132, getpgid) X(133, fchdir) \
+    X(136, personality) X(143, flock) X(144, msync) X(147, getsid) X(148, fdatasync) X(150, mlock) X(151, munlock) \
+    X(152, mlockall) X(153, munlockall) X(154, sched_setparam) X(155, sched_getparam) X(156, sched_setscheduler) \
+    X(157, sched_getscheduler) X(158, sched_yield) X(159, sched_get_priority_max) X(160, sched_get_priority_min) \
+    X(163, mremap) X(168, poll) X(172, prctl) X(183, getcwd) X(190, fork) X(198, lchown) X(199, getuid) \
+    X(200, getgid) X(201, geteuid) X(202, getegid) X(203, setreuid) X(204, setregid) X(205, getgroups) \
+    X(206, setgroups) X(207, fchown) X(208, setresuid) X(209, getresuid) X(210, setresgid) X(211, getresgid) \
+    X(212, chown) X(213, setuid) X(214, setgid) X(215, setfsuid) X(216, setfsgid) X(218, mincore) X(219, madvise) \
+    X(224, gettid) X(238, tkill) X(241, sched_setaffinity) X(242, sched_getaffinity) X(252, exit_group) \
+    X(254, epoll_create) X(255, epoll_ctl) X(256, epoll_wait) X(258, set_tid_address) X(270, tgkill) \
+    X(291, inotify_init) X(292, inotify_add_watch) X(293, inotify_rm_watch) X(295, openat) X(296, mkdirat) \
+    X(297, mknodat) X(298, fchownat) X(301, unlinkat) X(302, renameat) X(303, linkat) X(304, symlinkat) \
+    X(305, readlinkat) X(306, fchmodat) X(307, faccessat) X(310, unshare) X(318, getcpu) X(323, eventfd) \
+    X(328, eventfd2) X(329, epoll_create1) X(330, dup3) X(331, pipe2) X(332, inotify_init1) X(355, getrandom) \
+    X(356, memfd_create) X(359, socket) X(360, socketpair) X(361, bind) X(362, connect) X(363, listen) \
+    X(364, accept4) X(367, getsockname) X(368, getpeername) X(369, sendto) X(371, recvfrom) X(373, shutdown) \
+    X(383, statx) X(403, clock_gettime) X(406, clock_getres) X(407, clock_nanosleep) X(414, ppoll) X(422, futex)
+// clang-format on
 
 #define RESULT 0xffff
 #define FCNTL 0xfffe

@@ -185,6 +185,32 @@ lands_again:
     ret
     ud2
 1:  gather
+    /* loops that only such returns close */
+    mov $5, %ebx
+    jmp 2f
+1:  gather
+    sub $1, %ebx
+    jz 3f
+2:  cmp $0x19, %r15d
+    push $1b
+    ret
+    ud2
+3:  mov $1f, %eax
+    mov $5, %ebx
+1:  gather
+    sub $1, %ebx
+    jz 3f
+    cmp $0x1a, %r15d
+    push %rax
+    ret
+3:  mov $5, %ebx
+    movq $1f, pushed(%rip)
+1:  add %rbx, %r15
+    sub $1, %ebx
+    jz 3f
+    push pushed(%rip)
+    ret
+3:
     mov %r15, %rax          /* fold 64 bits into 8 */
     shr $32, %rax
     xor %r15, %rax
@@ -216,5 +242,6 @@ drops:
     ret $16
 
     .data
+pushed:    .quad 0
 functions: .quad reads, passes, lands, lands_again
     .section .note.GNU-stack, "", @progbits

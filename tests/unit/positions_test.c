@@ -56,9 +56,20 @@ static int position_is_new(uint64_t tick, uint64_t pc, uint64_t rsp) {
     return 1;
 }
 
+/* Whether the bytes in front of pc, in its page, end in what decodes as a push. */
+static int is_behind_push(pid_t pid, uint64_t pc) {
+    for (unsigned len = 1; len <= 7 && len <= (pc & 0xfff); len++) {
+        uint8_t bytes[8];
+        struct insn in;
+        for (unsigned i = 0; i < len; i++) bytes[i] = (uint8_t)ptrace(PTRACE_PEEKTEXT, pid, pc - len + i, 0);
+        if (decode_insn(&in, bytes, len, pc - len) && in.len == len && in.push_size && in.cls == INSN_PLAIN) return 1;
+    }
+    return 0;
+}
+
 /* The definition of a tick: a taken direct transfer to an address not above its own, every call, every indirect jump; a return
- * that drops arguments is one, other returns make none. */
-static int is_tick(const struct insn *in, uint64_t next_pc) {
+ * that drops arguments is one, and so is a return behind a push; other returns make none. */
+static int is_tick(pid_t pid, const struct insn *in, uint64_t next_pc) {
     switch (in->cls) {
     case INSN_JMP:
     case INSN_JCC:
@@ -66,7 +77,7 @@ static int is_tick(const struct insn *in, uint64_t next_pc) {
     case INSN_CALL:
     case INSN_CALL_IND:
     case INSN_JMP_IND: return 1;
-    case INSN_RET: return in->imm != 0;
+    case INSN_RET: return in->imm != 0 || is_behind_push(pid, in->pc);
     default: return 0;
     }
 }
@@ -110,7 +121,7 @@ static void single_step(const char *path, struct truth *t) {
         if (WIFEXITED(status)) break;
         assert_true(WIFSTOPPED(status));
         assert_int_equal(ptrace(PTRACE_GETREGS, pid, 0, &r), 0);
-        if (!is_tick(&in, r.rip)) continue;
+        if (!is_tick(pid, &in, r.rip)) continue;
         assert_true(t->ticks < MAX_TICKS);
         t->points[t->ticks++] = in.pc;
     }
