@@ -28,10 +28,12 @@ static void *contend(void *arg) {
     return NULL;
 }
 
+static volatile bool held, let_go;
+
 static void *hold(void *arg) {
     pthread_mutex_lock(&lock);
-    *(volatile bool *)arg = true;
-    sleep_ms(100);
+    held = true;
+    while (!let_go) sleep_ms(1);
     pthread_mutex_unlock(&lock);
     return NULL;
 }
@@ -47,8 +49,7 @@ static void *die_with(void *arg) {
 
 static void time_out(void) {
     pthread_t t;
-    volatile bool held = false;
-    pthread_create(&t, NULL, hold, (void *)&held);
+    pthread_create(&t, NULL, hold, NULL);
     while (!held) sleep_ms(1);
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -56,6 +57,7 @@ static void time_out(void) {
     if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
     printf("busy: %s\n", strerror(pthread_mutex_trylock(&lock)));
     printf("timed: %s\n", strerror(pthread_mutex_timedlock(&lock, &until)));
+    let_go = true;
     CHECK(pthread_mutex_lock(&lock) == 0);
     CHECK(pthread_mutex_unlock(&lock) == 0);
     pthread_join(t, NULL);
