@@ -10,7 +10,12 @@ dense="--checkpoint-interval 0.003 --debug ckpt-stretch=0"
 # seek to every checkpoint, from it or from the start
 states() { sed 's/^/seek /; s/$/\nstate/' places | timeout 100 "$reprise" walk "$@" latest 2>&1; }
 
-for track in uffd mprotect; do
+# whether the kernel lets us have a userfaultfd (containers' filters often do not)
+has_uffd() { /usr/bin/python3 -c 'import ctypes, sys; sys.exit(ctypes.CDLL(None).syscall(323, 0x80001) < 0)'; }
+
+tracks=mprotect
+has_uffd && tracks="uffd mprotect"
+for track in $tracks; do
     expect 0 '' "$reprise" record $dense --debug track=$track -- "$program" 2500
     "$program" 2500 | cmp -s - out || wrong "$track: other output than natively"
     expect 0 '' "$reprise" walk latest <<<stored

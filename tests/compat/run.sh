@@ -65,6 +65,9 @@ case_path=/usr/sbin:/usr/bin:/sbin:/bin${pg:+:${pg[-1]}}:$here/bin
 root=$(mktemp -d /tmp/reprise-compat-XXXXXX) && chmod 755 "$root" || exit 2
 trap '[ -n "${kept:-}" ] || rm -rf "$root"' EXIT
 
+# allowed SECONDS: a time limit, longer where processors have more than one process each (as tests/run does it)
+allowed() { awk -v limit="$1" -v cores="$(nproc)" '{ print int(limit * ($1 > cores ? $1 / cores : 1)) }' /proc/loadavg; }
+
 # perform CASE RUN OUT: one run in a fresh folder of always the same name; leaves OUT.out, OUT.err, OUT.status
 perform() {
     rm -rf "$root/area" && mkdir -m 755 "$root/area" "$root/area/home"
@@ -75,7 +78,7 @@ perform() {
         exec env -i PATH="$case_path" HOME="$root/area/home" TMPDIR="$root/area" LC_ALL=C.UTF-8 TZ=UTC USER="$(id -un)" LOGNAME="$(id -un)" \
             SHELL=/bin/bash TERM=dumb XDG_CACHE_HOME="${XDG_CACHE_HOME:-$build/compat-cache}" RUN="$2" \
             RECORDINGS="$root/recordings" REPRISE="$REPRISE" RECORD_OPTIONS="$chaos" REPRISE_DIR="$root/reprise" LIB="$here/lib.sh" CASES="$here/cases" \
-            timeout -k 5 "${limit:-60}" bash -c '. "$LIB"; . "$0"' "$here/cases/$1.sh"
+            timeout -k 5 "$(allowed "${limit:-60}")" bash -c '. "$LIB"; . "$0"' "$here/cases/$1.sh"
     ) >"$3.out" 2>"$3.err" </dev/null
     echo $? >"$3.status"
 }
@@ -100,7 +103,7 @@ replay_all() {
         want=$("$REPRISE" info --json "$dir/rec" 2>&1 | /usr/bin/python3 -c 'import json, sys; s = json.load(sys.stdin)["status"]; print(s >> 8 if s & 127 == 0 else 128 + (s & 127))' 2>&1) || {
             echo "  no status: $want" | tail -2; return 0; }
         for ((i = 0; i < replays; i++)); do
-            REPRISE_DIR="$root/reprise" timeout -k 5 120 $on "$REPRISE" replay -a "$dir/rec" >"$root/replay.out" 2>"$root/replay.err" </dev/null
+            REPRISE_DIR="$root/reprise" timeout -k 5 "$(allowed 120)" $on "$REPRISE" replay -a "$dir/rec" >"$root/replay.out" 2>"$root/replay.err" </dev/null
             status=$?
             # whoever read the output may have had enough before its end
             [ -e "$dir/cut" ] && head -c "$(stat -c %s "$dir/out")" "$root/replay.out" >"$root/head" && mv "$root/head" "$root/replay.out"
