@@ -47,8 +47,10 @@ static void then(void (*what)(void)) {
 
 static void put_text(void) { CHECK(write(fds[1], "hello, world", 12) == 12); }
 static void send_text(void) { CHECK(send(fds[1], "datagram", 8, 0) == 8); }
+static volatile int all_sent;
 static void send_three(void) {
     for (size_t i = 1; i <= 3; i++) CHECK(send(fds[1], "abcdef", i, 0) == (ssize_t)i);
+    all_sent = 1;
 }
 static void send_descriptor(void) {
     union {
@@ -185,7 +187,12 @@ static void test_sockets(void) {
         mm[i].msg_len = 77;
     }
     then(send_three);
-    usleep(8000);
+    n = recvmmsg(fds[0], mm, 3, 0, NULL); /* waits for all of them */
+    printf("recvmmsg %ld\n", n);
+    while (!all_sent) sched_yield();
+    all_sent = 0;
+    then(send_three);
+    while (!all_sent) sched_yield();
     n = recvmmsg(fds[0], mm, 4, MSG_WAITFORONE, NULL);
     printf("recvmmsg %ld:", n);
     for (int i = 0; i < 4; i++) printf(" %u %.8s", mm[i].msg_len, parts[i]);
