@@ -1,6 +1,6 @@
 /* Snapshot: what a checkpoint holds beside memory: registers and masks of all R-threads, handlers, mappings, and where the stream
  * goes on. A struct snapshot; n_threads times a struct snapshot_thread with `extended_size` bytes behind it; n_regions times a
- * struct snapshot_region; seccomp filters as text. Written by the runtime that records, read by one that restores; the bytes are hostile then.
+ * struct snapshot_region; n_advice times a struct snapshot_advice; seccomp filters as text. Written by the runtime that records, read by one that restores; the bytes are hostile then.
  * Normative text: docs/formats.md. */
 #ifndef REPRISE_LOG_SNAPSHOT_H
 #define REPRISE_LOG_SNAPSHOT_H
@@ -9,11 +9,12 @@
 
 #include "log/events.h"
 
-#define SNAPSHOT_MAGIC 0x32305041534e5052ull /* "RPNSAP02" */
+#define SNAPSHOT_MAGIC 0x33305041534e5052ull /* "RPNSAP03" */
 #define SNAPSHOT_SIGNALS 64
 #define SNAPSHOT_EXTENDED_MAX 16384u /* a multiple of 8 */
 #define SNAPSHOT_THREADS_MAX 65536u
 #define SNAPSHOT_REGIONS_MAX 1000000u
+#define SNAPSHOT_ADVICE_MAX 1024u
 #define SNAPSHOT_FILTERS_MAX (64ul << 20) /* bytes */
 
 struct snapshot_action {
@@ -32,10 +33,11 @@ struct snapshot {
     uint32_t mdwe;
     uint64_t ended_ticks;             /* of R-threads that have ended */
     uint32_t seccomp_mode, n_filters; /* of all R-threads */
-    uint64_t filters_len; /* bytes of filters behind the regions: each in hexadecimal digits and a NUL, padded to 8 */
+    uint64_t filters_len; /* bytes of filters, the last part: each in hexadecimal digits and a NUL, padded to 8 */
     struct snapshot_action actions[SNAPSHOT_SIGNALS]; /* of signal 1, 2 ... */
     char comm[16];
     char exe[512];
+    uint32_t n_advice, reserved;
 };
 
 #define SNAPSHOT_RUNS 0 /* snapshot_thread.awaits: the one that goes on */
@@ -65,13 +67,20 @@ struct snapshot_thread {
     uint64_t clear_tid, robust_head;
     uint64_t op_event, op_ticks; /* where it last took events */
     uint64_t legacy_gpr[16], legacy_pc, legacy_next, legacy_pops;
+    char name[16]; /* that the program gave it; "": none */
 };
 
 struct snapshot_region {
     struct ev_map map;
 };
 
-_Static_assert(sizeof(struct snapshot) == 2672, "snapshot");
-_Static_assert(sizeof(struct snapshot_thread) == 440, "snapshot_thread");
+/* Memory that children of the process are not to have, or to find empty. */
+struct snapshot_advice {
+    uint64_t start, end;
+    uint64_t advice; /* MADV_DONTFORK or MADV_WIPEONFORK */
+};
+
+_Static_assert(sizeof(struct snapshot) == 2680, "snapshot");
+_Static_assert(sizeof(struct snapshot_thread) == 456, "snapshot_thread");
 
 #endif

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,12 +17,20 @@
 
 static const uint8_t order[16] = {0, 3, 1, 2, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15}; /* gdb's, in ours */
 
+static int by_number(const void *a, const void *b) {
+    const struct worker_thread *x = a, *y = b;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* In the order in which they began. */
 static size_t all_threads(struct timeline *t, struct worker_thread **list) {
     struct worker *w = stands(t);
     uint64_t n = session_ask(&t->session, w, ASK_THREADS, 0, 0);
     *list = (struct worker_thread *)session_slot(&t->session, w)->data;
     size_t most = WORKER_DATA / sizeof **list;
-    return n < most ? n : most;
+    if (n > most) n = most;
+    qsort(*list, n, sizeof **list, by_number);
+    return n;
 }
 
 bool inspect_thread(struct timeline *t, int tid, struct worker_thread *out) {

@@ -653,25 +653,14 @@ void debug_tick(struct thread *t) {
     if (is_last || stop_soon) t->debugged.once = true;
 }
 
-void debug_thread_made(struct thread *t, struct thread *child) {
-    memcpy(child->debugged.name, t->debugged.name, sizeof child->debugged.name);
-}
-
 void debug_thread_ended(struct thread *t) {
     if (!is_begun || !run.step || run.thread != t->number) return;
     stop_soon = true; /* whoever goes on */
     soon_why = WORKER_STEPPED;
 }
 
-/* prctl(PR_SET_NAME, name) */
 static void note_name(struct thread *t) {
-    char name[sizeof t->debugged.name];
-    size_t n = sizeof name;
-    if (t->tb->gpr[RAX] != __NR_prctl || t->tb->gpr[RDI] != PR_SET_NAME) return;
-    while (n && !guest_read(name, t->tb->gpr[RSI], n)) n--;
-    memset(name + n, 0, sizeof name - n);
-    name[sizeof name - 1] = 0;
-    memcpy(t->debugged.name, name, sizeof name);
+    if (t->tb->gpr[RAX] == __NR_prctl && t->tb->gpr[RDI] == PR_SET_NAME) thread_take_name(t, t->tb->gpr[RSI]);
 }
 
 void debug_op(struct thread *t, bool is_call) {

@@ -32,9 +32,7 @@ int debug_page_log(struct thread *t);
 void debug_op(struct thread *t, bool is_call);
 /* A system call is about to be made; pc is behind the instruction. False: the run stops in front of it, where pc is now. */
 bool debug_call_begins(struct thread *t);
-/* An R-thread was made by t. */
-void debug_thread_made(struct thread *t, struct thread *child);
-/* It is no more; others go on. */
+/* The R-thread is no more; others go on. */
 void debug_thread_ended(struct thread *t);
 /* A signal is about to be delivered: at a tick point or the gate, right behind another event, or for a fault. */
 enum signal_place { SIGNAL_ALONE, SIGNAL_BEHIND, SIGNAL_OF_FAULT };

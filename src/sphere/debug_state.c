@@ -7,6 +7,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
+#include "sphere/channel.h"
 #include "sphere/code_watch.h"
 #include "sphere/contents.h"
 #include "sphere/gate.h"
@@ -35,6 +36,11 @@ uint64_t state_flags(const struct thread *t) {
     return (tb->rflags & ~(dead ? RFLAGS_ARITH : 0)) | (tb->trap_flag ? RFLAGS_TF : 0);
 }
 
+/* The one that runs has left its call when it has taken the events of that. */
+static bool is_in_call(const struct thread *who, const struct thread *t) {
+    return who->debugged.in_call && (who != t || stream_taken() == who->debugged.op_event);
+}
+
 uint64_t state_registers(struct thread *t, uint32_t number, struct worker_registers *out, size_t cap) {
     struct thread *who = state_thread(number);
     size_t size = sigframe_extended_size();
@@ -45,8 +51,8 @@ uint64_t state_registers(struct thread *t, uint32_t number, struct worker_regist
     out->rflags = state_flags(who);
     out->gs_base = tb->guest_gs;
     out->gs = tb->guest_gs_selector;
-    out->in_call = who->debugged.in_call;
-    out->orig_rax = who->debugged.in_call ? tb->gpr[RAX] : UINT64_MAX;
+    out->in_call = is_in_call(who, t);
+    out->orig_rax = out->in_call ? tb->gpr[RAX] : UINT64_MAX;
     out->xcr0 = sigframe_extended_mask();
     out->xsave_size = (uint32_t)size;
     uint8_t *xsave = out->xsave + (-(uintptr_t)out->xsave & 63); /* xsave wants it aligned; there is room behind */
@@ -162,7 +168,7 @@ uint64_t state_threads(struct thread *t, struct worker_thread *out, size_t cap) 
         if (!who->in_use || !who->scheduled || who->awaits == AWAITS_NOTHING) continue; /* ended */
         out[n] = (struct worker_thread){.number = who->number,
                                         .tid = who->tid,
-                                        .in_call = who->debugged.in_call,
+                                        .in_call = is_in_call(who, t),
                                         .is_current = who == t,
                                         .has_op = who->debugged.has_op,
                                         .op_event = who->debugged.op_event,

@@ -6,18 +6,13 @@
 #include "inproc/fmt.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
+#include "log/snapshot.h"
 
-#define RANGES_MAX 1024
 #define LINE_MAX_ 512
 
-struct range {
-    uint64_t start, end;
-    int advice;
-};
-
 static bool is_used;
-static struct range ranges[RANGES_MAX];
-static int n_ranges;
+static struct snapshot_advice ranges[SNAPSHOT_ADVICE_MAX];
+static uint32_t n_ranges;
 
 void fork_advice_begin(void) { is_used = true; }
 
@@ -34,14 +29,14 @@ static uint64_t hex(const char **s) {
     }
 }
 
-static void add(struct range at, int advice) {
-    CHECK(n_ranges < RANGES_MAX);
+static void add(struct snapshot_advice at, uint64_t advice) {
+    CHECK(n_ranges < SNAPSHOT_ADVICE_MAX);
     at.advice = advice;
     ranges[n_ranges++] = at;
 }
 
 /* A line of smaps: "start-end rwxp ..." begins a mapping, "VmFlags: rd wr dc ..." ends what is said of it. */
-static void take_line(const char *line, struct range *at) {
+static void take_line(const char *line, struct snapshot_advice *at) {
     static const char flags[] = "VmFlags:";
     if (strncmp(line, flags, sizeof flags - 1) == 0) {
         for (const char *s = line + sizeof flags - 1; s[0] == ' ' && s[1] && s[2]; s += 3) {
@@ -58,7 +53,7 @@ static void take_line(const char *line, struct range *at) {
 /* The kernel knows best: mappings come, go and are split. */
 static void find_ranges(void) {
     static char buffer[4096], line[LINE_MAX_];
-    struct range at = {0, 0, 0};
+    struct snapshot_advice at = {0, 0, 0};
     size_t len = 0;
     n_ranges = 0;
     long fd = SYS(openat, AT_FDCWD, "/proc/self/smaps", O_RDONLY | O_CLOEXEC), n;
@@ -76,26 +71,40 @@ static void find_ranges(void) {
     SYS(close, fd);
 }
 
-static void advise(const struct range *r, int advice) { SYS(madvise, r->start, r->end - r->start, advice); }
+static void advise(const struct snapshot_advice *r, uint64_t advice) {
+    SYS(madvise, r->start, r->end - r->start, advice);
+}
 
 void fork_advice_lift(void) {
     if (!is_used) return;
     find_ranges();
-    for (int i = 0; i < n_ranges; i++)
+    for (uint32_t i = 0; i < n_ranges; i++)
         advise(&ranges[i], ranges[i].advice == MADV_DONTFORK ? MADV_DOFORK : MADV_KEEPONFORK);
 }
 
 void fork_advice_put_back(void) {
-    for (int i = 0; is_used && i < n_ranges; i++) advise(&ranges[i], ranges[i].advice);
+    for (uint32_t i = 0; is_used && i < n_ranges; i++) advise(&ranges[i], ranges[i].advice);
 }
 
 void fork_advice_inherit(void) {
     if (!is_used) return;
     find_ranges();
-    for (int i = 0; i < n_ranges; i++) {
+    for (uint32_t i = 0; i < n_ranges; i++) {
         if (ranges[i].advice == MADV_DONTFORK)
             SYS(munmap, ranges[i].start, ranges[i].end - ranges[i].start);
         else
             advise(&ranges[i], MADV_DONTNEED);
     }
+}
+
+size_t fork_advice_list(const struct snapshot_advice **list) {
+    n_ranges = 0;
+    if (is_used) find_ranges();
+    *list = ranges;
+    return n_ranges;
+}
+
+void fork_advice_restore(const struct snapshot_advice *list, size_t n) {
+    if (n) fork_advice_begin();
+    for (size_t i = 0; i < n; i++) advise(&list[i], list[i].advice);
 }

@@ -11,7 +11,6 @@
 #include "sphere/debug.h"
 #include "sphere/file_changes.h"
 #include "sphere/forced_write.h"
-#include "sphere/fork_advice.h"
 #include "sphere/legacy.h"
 #include "sphere/objects.h"
 #include "sphere/outputs.h"
@@ -146,7 +145,6 @@ static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
     case __NR_set_robust_list: thread_set_robust_list(t, a[0], a[1]); break;
     case __NR_madvise:
         if (a[2] == MADV_FREE) a[2] = MADV_DONTNEED;
-        if (a[2] == MADV_DONTFORK || a[2] == MADV_WIPEONFORK) fork_advice_begin();
         if (changes_memory((int)a[2])) replay_check_result(t, nr, ret, sys_madvise(tb, a));
         break;
     case __NR_mprotect:

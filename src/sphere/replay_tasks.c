@@ -88,7 +88,6 @@ static void clone_rthread(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr n
         stream_take();
         if (replay_find_thread(number)) replay_diverged(t, NULL, "number of a new R-thread", number, number);
         child = make_rthread(tb, &r, number);
-        if (unlikely(debug_is_on)) debug_thread_made(t, child);
         e = replay_next(t);
     }
     struct ev_syscall s = replay_take_call(t, e, nr, a);

@@ -12,6 +12,7 @@
 #include "sphere/aspace.h"
 #include "sphere/channel.h"
 #include "sphere/debug.h"
+#include "sphere/fork_advice.h"
 #include "sphere/replay.h"
 #include "sphere/runtime.h"
 #include "sphere/schedule.h"
@@ -122,6 +123,7 @@ static void set_thread(struct thread *t, const struct snapshot_thread *s) {
                                     .has_op = s->flags & SNAPSHOT_HAS_OP,
                                     .in_call = s->awaits == SNAPSHOT_CALL,
                                     .counted = s->ticks};
+    memcpy(t->debugged.name, s->name, sizeof t->debugged.name - 1);
 }
 
 static void make_thread(struct thread *first, const struct snapshot_thread *s) {
@@ -167,7 +169,8 @@ static void restore_threads(struct thread *t, const struct snapshot *s) {
 
 static uint64_t snapshot_len(const struct snapshot *s) {
     return sizeof *s + s->n_threads * (sizeof(struct snapshot_thread) + s->extended_size) +
-           s->n_regions * sizeof(struct snapshot_region) + s->filters_len;
+           s->n_regions * sizeof(struct snapshot_region) + s->n_advice * sizeof(struct snapshot_advice) +
+           s->filters_len;
 }
 
 static void check(const struct snapshot *s, uint64_t len) {
@@ -175,7 +178,7 @@ static void check(const struct snapshot *s, uint64_t len) {
     if (s->n_threads > SNAPSHOT_THREADS_MAX || s->n_regions > SNAPSHOT_REGIONS_MAX ||
         s->extended_size > SNAPSHOT_EXTENDED_MAX)
         damaged("impossible numbers");
-    if (s->filters_len > SNAPSHOT_FILTERS_MAX) damaged("impossible numbers");
+    if (s->filters_len > SNAPSHOT_FILTERS_MAX || s->n_advice > SNAPSHOT_ADVICE_MAX) damaged("impossible numbers");
     if (snapshot_len(s) != len) damaged("its length");
     if (s->xcr0 != sigframe_extended_mask() || s->extended_size != ((sigframe_extended_size() + 7) & ~7ul))
         die("checkpoints of the recording are those of another processor");
@@ -206,6 +209,11 @@ static void restore_mappings(struct thread *t, const struct snapshot *s) {
     aspace_put_brk(s->brk_start, s->brk_end);
 }
 
+static void restore_advice(const struct snapshot *s) {
+    const char *end = (const char *)s + snapshot_len(s) - s->filters_len;
+    fork_advice_restore((const struct snapshot_advice *)end - s->n_advice, s->n_advice);
+}
+
 static void restore_filters(const struct snapshot *s) {
     const char *end = (const char *)s + snapshot_len(s), *at = end - s->filters_len;
     struct seccomp all = {0};
@@ -230,6 +238,7 @@ void restore_start(struct thread *t, uint64_t stream, int image) {
     restore_process(t->process, s);
     restore_mappings(t, s);
     fill_memory(image, &head);
+    restore_advice(s);
     SYS(close, image);
     t->tgid = t->process->pid;
     restore_filters(s);

@@ -7,6 +7,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
+#include "sphere/fork_advice.h"
 #include "sphere/fpu_image.h"
 #include "sphere/gate.h"
 #include "sphere/objects.h"
@@ -45,9 +46,13 @@ static size_t filters_len(const struct seccomp *s) {
     return (n + 7) & ~7ul;
 }
 
+static const struct snapshot_advice *advice; /* of the snapshot that is being taken */
+static size_t n_advice;
+
 size_t snapshot_size(const struct thread *t) {
+    n_advice = fork_advice_list(&advice);
     return sizeof(struct snapshot) + count_threads() * (sizeof(struct snapshot_thread) + extended_size()) +
-           count_regions() * sizeof(struct snapshot_region) + filters_len(&t->seccomp);
+           count_regions() * sizeof(struct snapshot_region) + n_advice * sizeof *advice + filters_len(&t->seccomp);
 }
 
 /* ---- R-threads ---- */
@@ -106,6 +111,7 @@ static void write_thread(struct snapshot_thread *out, struct thread *t, struct t
                                     .legacy_pops = t->legacy.pops};
     memcpy(out->gpr, tb->gpr, sizeof out->gpr);
     memcpy(out->legacy_gpr, t->legacy.gpr, sizeof out->legacy_gpr);
+    memcpy(out->name, t->debugged.name, sizeof out->name);
     uint8_t *extended = (uint8_t *)(out + 1);
     uint64_t x87_ip;
     memset(extended, 0, extended_size());
@@ -135,7 +141,8 @@ void snapshot_write(struct thread *t, uint64_t event, uint64_t position, uint64_
                            .ended_ticks = ended_ticks,
                            .seccomp_mode = (uint32_t)t->seccomp.mode,
                            .n_filters = (uint32_t)t->seccomp.count,
-                           .filters_len = filters_len(&t->seccomp)};
+                           .filters_len = filters_len(&t->seccomp),
+                           .n_advice = (uint32_t)n_advice};
     aspace_get_brk(&s->brk_start, &s->brk_end);
     for (int i = 0; i < SNAPSHOT_SIGNALS; i++) {
         const struct ksigaction *a = &t->process->action[i + 1];
@@ -155,6 +162,8 @@ void snapshot_write(struct thread *t, uint64_t event, uint64_t position, uint64_
         ((struct snapshot_region *)at)->map = objects_map_of(&m);
         at += sizeof(struct snapshot_region);
     }
+    memcpy(at, advice, n_advice * sizeof *advice);
+    at += n_advice * sizeof *advice;
     for (int i = 0; i < t->seccomp.count; i++) {
         const struct seccomp_filter *f = seccomp_nth(&t->seccomp, i);
         seccomp_to_text(f, (char *)at);

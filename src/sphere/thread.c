@@ -6,6 +6,7 @@
 #include "inproc/layout.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
+#include "sphere/gate.h"
 
 /* Offsets in a thread's slot; the gaps stay unmapped; scratch.c has one more part.
  * The head holds what translated code writes all the time. AMD's first-level cache tells the lines of a set apart by 8 bits, the
@@ -79,6 +80,15 @@ struct thread *thread_new(struct process *p, struct files *files) {
     }
     lock_drop(&slots_lock);
     return t;
+}
+
+void thread_take_name(struct thread *t, gaddr from) {
+    char name[sizeof t->debugged.name];
+    size_t n = sizeof name;
+    while (n && !guest_read(name, from, n)) n--;
+    memset(name + n, 0, sizeof name - n);
+    name[sizeof name - 1] = '\0';
+    memcpy(t->debugged.name, name, sizeof name);
 }
 
 void thread_adopt(struct thread *t) {

@@ -75,7 +75,7 @@ enum awaits {
     AWAITS_NOTHING, /* has ended */
 };
 
-/* What the debugger's agent knows of an R-thread (debug.c); `op` also while recording, for checkpoints. */
+/* What the debugger's agent knows of an R-thread (debug.c); `op` and `name` also while recording, for checkpoints. */
 struct debugged {
     gaddr pc; /* where it was seen last */
     uint64_t rsp, ticks;
@@ -167,6 +167,8 @@ void thread_exit(struct thread *t, int status) __attribute__((noreturn));
 /* Room for the process and the table of a vfork child, which live as long as its thread. */
 struct process *thread_own_process(struct thread *t);
 struct files *thread_own_files(struct thread *t);
+/* prctl(PR_SET_NAME, name) */
+void thread_take_name(struct thread *t, gaddr name);
 /* Around fork: nobody is in the middle of making a thread. Then in the child: only `self` is left. */
 void threads_hold(void);
 void threads_release(void);

@@ -462,6 +462,25 @@ def follow_fork(recordings):
 
 
 @scenario(quick=True)
+def from_a_checkpoint(recordings):
+    """The end of a process that was restored from a checkpoint: who its threads are and what they do, and what a child has."""
+    recording = recordings.of("late")
+    child = process_list(recording)[1]
+    with Gdb(recording, args=["-e"]) as gdb:
+        said = gdb.do("info threads")
+        check(gdb, re.findall(r'"(\w+)" \((?:in )?(\w+)', said) == [("chief", "running"), ("first", "pause"), ("second", "pause")], said)
+        gdb.expect("p status >> 8", "= 3")
+        gdb.expect("p kept[0]", "= 7")
+    with Gdb(recording, args=["-p", str(child)]) as gdb:
+        for _ in range(2):
+            gdb.do("break in_child", "continue")
+            gdb.expect("p kept[0]", "Cannot access memory")
+            gdb.expect("p wiped[0]", "= 0")
+            gdb.do("seek end")
+            gdb.expect("p wiped[0]", "= 0")
+
+
+@scenario(quick=True)
 def information(recordings):
     """What gdb tells of a process, and what it must not begin."""
     with Gdb(recordings.of("steps"), args=["-e"]) as gdb:

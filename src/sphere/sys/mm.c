@@ -10,6 +10,7 @@
 #include "sphere/channel.h"
 #include "sphere/code_files.h"
 #include "sphere/code_watch.h"
+#include "sphere/fork_advice.h"
 #include "sphere/mode.h"
 #include "sphere/shared.h"
 #include "sphere/sys/proc_files.h"
@@ -130,6 +131,8 @@ long sys_madvise(struct tblock *t, uint64_t a[6]) {
     case GUARD_REMOVE:
         if (a[1] && aspace_is_runtime(a[0], a[1])) return -ENOMEM;
         return changing(a[0], a[1], __NR_madvise, a);
+    case MADV_DONTFORK:
+    case MADV_WIPEONFORK: fork_advice_begin(); /* fall through */
     default: return gate_syscall(__NR_madvise, a);
     }
 }

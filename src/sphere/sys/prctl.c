@@ -52,11 +52,18 @@ static long set_mm(const uint64_t a[6]) {
     return gate_syscall(__NR_prctl, a);
 }
 
+static long set_name(struct thread *t, const uint64_t a[6]) {
+    long ret = gate_syscall(__NR_prctl, a);
+    if (ret == 0) thread_take_name(t, a[1]);
+    return ret;
+}
+
 long sys_prctl(struct tblock *t, uint64_t a[6]) {
     switch ((int)a[0]) {
     case PR_SET_SECCOMP: return set_seccomp(t, a);
     case PR_GET_SECCOMP: return t->thread->seccomp.mode;
     case PR_SET_MM: return set_mm(a);
+    case PR_SET_NAME: return set_name(t->thread, a);
     case PR_SET_MDWE: return set_mdwe(a);
     case PR_GET_MDWE: return a[1] || a[2] || a[3] || a[4] ? -EINVAL : (long)the_runtime.mdwe;
     case PR_SET_TSC: return a[1] == PR_TSC_ENABLE ? 0 : -EINVAL; /* the runtime reads the clock, too */

@@ -126,6 +126,7 @@ struct thread *thread_make_child(struct tblock *t, uint64_t flags, gaddr stack) 
     }
     child->sigmask = self->sigmask;
     child->seccomp = self->seccomp;
+    memcpy(child->debugged.name, self->debugged.name, sizeof child->debugged.name);
     if (!(flags & CLONE_VM) || (flags & CLONE_VFORK)) child->altstack = self->altstack;
     child->vforked = flags & CLONE_VFORK;
     copy_registers(child->tb, t, stack);
