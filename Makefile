@@ -95,7 +95,7 @@ $(BUILD)/reprise-rt: $(RT_OBJ) $(ZYDIS) Makefile tools/check_rt.sh $(BUILD)/rt/o
 	$(Q)mv $@.tmp $@
 
 # ---- the command: static, because its own start-up is part of every `reprise run` --------------------------------------
-CLI_SRC   := $(wildcard src/cli/*.c src/base/*.c src/log/*.c src/replay/*.c src/rsp/*.c src/ckpt/*.c src/why/*.c)
+CLI_SRC   := $(wildcard src/cli/*.c src/controller/*.c src/log/*.c src/replay/*.c src/rsp/*.c src/ckpt/*.c src/why/*.c)
 CLI_OBJ   := $(CLI_SRC:%=$(BUILD)/cli/%.o)
 CLI_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -fno-pie -ffunction-sections -fdata-sections -Isrc \
              -isystem $(BUILD)/zydis/include -DZYAN_NO_LIBC -DZYDIS_STATIC_BUILD -DZYCORE_STATIC_BUILD \
@@ -197,4 +197,6 @@ clean:
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h' '*.cc' ':!tests/asm') # tests/asm has headers in assembly
 
+# A source that has moved away, where an old list of dependencies still names it: what it was for is made anew.
+src/%.c: ;
 -include $(RT_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(addsuffix .d,$(UNIT) $(FUZZ) $(GUESTS)) $(BUILD)/gen_decode.d

@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 #include "cli/debug.h"
-#include "cli/where.h"
+#include "controller/where.h"
 #include "rsp/soname.h"
 
 /* A path that can stand in a gdb command: it comes from the recording. */

@@ -4,9 +4,9 @@
 
 #include "cli/cli.h"
 #include "cli/dump_checkpoints.h"
-#include "cli/event_text.h"
 #include "cli/options.h"
 #include "cli/print.h"
+#include "log/event_text.h"
 
 static const char dump_usage[] =
     "usage: reprise dump [OPTIONS] [DIR|NAME]\n"

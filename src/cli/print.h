@@ -1,4 +1,4 @@
-/* Printing what comes out of a recording: nothing in it may reach a terminal as it is. */
+/* What the verbs that print a recording share. */
 #ifndef REPRISE_CLI_PRINT_H
 #define REPRISE_CLI_PRINT_H
 
@@ -7,16 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "log/print_text.h"
 #include "log/recording.h"
-
-/* Bytes, control characters and broken UTF-8 as \n, \x1b... */
-void print_text(FILE *, const char *bytes, size_t n);
-/* A word as a shell would read it. */
-void print_word(FILE *, const char *bytes, size_t n);
-/* Words with a terminator each, as in /proc/PID/cmdline. */
-void print_words(FILE *, const char *words, size_t n);
-/* Same, as a JSON array of strings. */
-void print_words_json(FILE *, const char *words, size_t n);
 
 /* The command of a header, as words; nothing if there is none. */
 void print_command(FILE *, const struct recording *);

@@ -15,14 +15,14 @@
 #include <unistd.h>
 
 #include "ckpt/taker.h"
-#include "cli/channel_host.h"
-#include "cli/child.h"
 #include "cli/cli.h"
-#include "cli/drain.h"
-#include "cli/header.h"
 #include "cli/print.h"
-#include "cli/start_runtime.h"
-#include "cli/where.h"
+#include "controller/channel_host.h"
+#include "controller/child.h"
+#include "controller/drain.h"
+#include "controller/header.h"
+#include "controller/start_runtime.h"
+#include "controller/where.h"
 #include "log/place.h"
 
 static const char record_usage[] =

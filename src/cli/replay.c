@@ -10,14 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/channel_host.h"
-#include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/debug.h"
-#include "cli/feed.h"
 #include "cli/print.h"
 #include "cli/replay_setup.h"
-#include "cli/start_runtime.h"
+#include "controller/channel_host.h"
+#include "controller/child.h"
+#include "controller/feed.h"
+#include "controller/start_runtime.h"
 #include "replay/process.h"
 #include "replay/programs.h"
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/cpu.h"
 #include "cli/print.h"
+#include "controller/cpu.h"
 #include "log/place.h"
 
 /* Which of the recording's files `store` lacks: NULL for none. */

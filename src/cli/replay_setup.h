@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "cli/start_runtime.h"
+#include "controller/start_runtime.h"
 #include "log/recording.h"
 
 struct replay_setup {

@@ -13,7 +13,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/print.h"
-#include "cli/where.h"
+#include "controller/where.h"
 #include "log/page_log.h"
 
 static const char rm_usage[] =

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/start_runtime.h"
+#include "controller/start_runtime.h"
 
 static const char run_usage[] =
     "usage: reprise run [--no-cache] [--] CMD [ARGS...]\n"

@@ -12,8 +12,8 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/print.h"
-#include "cli/store.h"
-#include "cli/where.h"
+#include "controller/store.h"
+#include "controller/where.h"
 #include "log/pack.h"
 
 static const char unpack_usage[] =

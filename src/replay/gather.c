@@ -12,8 +12,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "cli/channel_host.h"
-#include "cli/cli.h"
+#include "controller/channel_host.h"
+#include "controller/complain.h"
 #include "log/page_log.h"
 #include "replay/write_at.h"
 

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli/event_text.h"
+#include "log/event_text.h"
 #include "log/place.h"
 #include "replay/timeline_parts.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/print.h"
+#include "log/print_text.h"
 
 #define PRINT_MAX 20
 

@@ -11,8 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/channel_host.h"
-#include "cli/cli.h"
+#include "controller/channel_host.h"
+#include "controller/complain.h"
+#include "controller/start_runtime.h"
 #include "replay/gather.h"
 
 #define LOOK_LEAST 50 /* us between looks at the rings */

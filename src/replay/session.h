@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "cli/feed.h"
-#include "cli/start_runtime.h"
+#include "controller/feed.h"
+#include "controller/start_runtime.h"
 #include "log/recording.h"
 #include "log/worker.h"
 

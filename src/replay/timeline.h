@@ -5,7 +5,7 @@
 #ifndef REPRISE_REPLAY_TIMELINE_H
 #define REPRISE_REPLAY_TIMELINE_H
 
-#include "cli/start_runtime.h"
+#include "controller/start_runtime.h"
 #include "log/recording.h"
 #include "rsp/target.h"
 

@@ -6,7 +6,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "cli/event_text.h"
+#include "log/event_text.h"
 #include "why/inputs.h"
 
 #define NAME_SHOWN 400

@@ -1,10 +1,10 @@
 // Hostile recordings: whatever the bytes are, reading them ends with events or with a text, never with a crash or a read out
 // of bounds. Checksums would keep a fuzzer out, so most inputs are mended first: the fuzzer decides what is inside of frames.
 //   coverage-guided:  clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Isrc tests/fuzz/recording_fuzz.c
-//                     src/log/{frame,json,recording,event,summary,place}.c src/cli/{event_text,print}.c -lzstd -lxxhash
+//                     src/log/{frame,json,recording,event,summary,place,event_text,print_text}.c src/cli/print.c -lzstd -lxxhash
 //                     then: a.out CORPUS tests/golden
 //   smoke test:       recording_fuzz SECONDS [SEED]
-// link: src/log/frame.c src/log/json.c src/log/recording.c src/log/event.c src/log/summary.c src/log/place.c src/cli/event_text.c src/cli/print.c
+// link: src/log/frame.c src/log/json.c src/log/recording.c src/log/event.c src/log/summary.c src/log/place.c src/log/event_text.c src/log/print_text.c src/cli/print.c
 // libs: -lzstd -lxxhash
 // cflags: -DSTANDALONE -fsanitize=address,undefined -fno-sanitize-recover=undefined
 #include <dirent.h>
@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/event_text.h"
 #include "cli/print.h"
+#include "log/event_text.h"
 #include "log/summary.h"
 #include "mend.h"
 

@@ -1,7 +1,6 @@
 /* fake_replay [-e] [-g POS] [-s PORT] [-x FILE] [-q] [-n STEPS] [-r DIR] [--] [GDB ARGS]: `reprise replay` on the target of
  * tests/unit/fake_target.h. It has no recording; with -r gdb is told the files of this one. */
 #include <limits.h>
-#include <stdarg.h>
 
 #include "../unit/fake_target.h"
 #include "cli/cli.h"
@@ -10,15 +9,6 @@
 static struct fake fake;
 static uint64_t steps = 100000;
 static char store[PATH_MAX], why[WHY_MAX];
-
-void complain(const char *format, ...) {
-    va_list ap;
-    va_start(ap, format);
-    fputs("reprise: ", stderr);
-    vfprintf(stderr, format, ap);
-    fputc('\n', stderr);
-    va_end(ap);
-}
 
 static struct target *open_fake(void *arg) {
     fake_open(&fake, steps);

@@ -1,7 +1,7 @@
 # `reprise replay` on a target without a program, to test the protocol with a real gdb.
 CHECK_NEEDS += $(BUILD)/gdb/fake_replay $(BUILD)/gdb/fake_program
 FAKE_REPLAY := tests/gdb/fake_replay.c $(wildcard src/rsp/*.c) src/cli/debug.c src/cli/debug_files.c src/cli/gdb_script.c \
-               src/cli/find_command.c src/cli/where.c src/log/place.c src/log/recording.c src/log/frame.c src/log/json.c src/log/event.c
+               src/cli/find_command.c src/controller/complain.c src/controller/where.c src/log/place.c src/log/recording.c src/log/frame.c src/log/json.c src/log/event.c
 $(BUILD)/gdb/fake_replay: $(FAKE_REPLAY) $(wildcard src/rsp/*.h) src/cli/debug.h src/cli/gdb_script.h tests/unit/fake_target.h Makefile
 	@mkdir -p $(@D)
 	$(call tell,HOST)

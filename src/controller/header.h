@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/cpu.h"
+#include "controller/cpu.h"
 
 struct header_facts {
     int argc;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
-#include "cli/start_runtime.h"
+#include "controller/complain.h"
+#include "controller/start_runtime.h"
 
 int add_option(struct options *o, const char *key_value) {
     size_t n = strlen(key_value);

@@ -6,9 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cli/channel_host.h"
-#include "cli/cli.h"
-#include "cli/file_keeper.h"
+#include "controller/channel_host.h"
+#include "controller/complain.h"
+#include "controller/file_keeper.h"
 
 #define RECALL_MAX 3000
 

@@ -1,5 +1,5 @@
 /* Drain: see drain.h. */
-#include "cli/drain.h"
+#include "controller/drain.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "cli/channel_host.h"
-#include "cli/cli.h"
+#include "controller/channel_host.h"
+#include "controller/complain.h"
 
 #define FRAME_BYTES (256u << 10) /* a stream's buffer makes a frame when it has so much, */
 #define FRAME_AGE 500            /* or is so many ms old */

@@ -1,5 +1,5 @@
 /* The first process of the program. */
-#include "cli/child.h"
+#include "controller/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/channel_host.h"
-#include "cli/cli.h"
-#include "cli/drain.h"
+#include "controller/channel_host.h"
+#include "controller/drain.h"
 
 static sigset_t mask_before;
 static struct sigaction child_before; /* SIGCHLD: if it is ignored, nobody can be waited for */

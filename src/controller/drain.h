@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/channel_host.h"
-#include "cli/file_keeper.h"
-#include "cli/log_writer.h"
-#include "cli/times.h"
+#include "controller/channel_host.h"
+#include "controller/file_keeper.h"
+#include "controller/log_writer.h"
+#include "controller/times.h"
 #include "log/channel.h"
 
 /* A ring in use, and the stream that comes through it. */

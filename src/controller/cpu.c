@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cpu.h"
+#include "controller/cpu.h"
 
 /* What x86-64-v2 and v3 consist of, then what no level includes. Flags that do not matter to programs are left out. */
 static const char level_v2[] = "cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3";

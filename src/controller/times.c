@@ -1,4 +1,4 @@
-#include "cli/times.h"
+#include "controller/times.h"
 
 #define INTERVAL_LEAST 10 /* ms */
 

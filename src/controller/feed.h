@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/channel_host.h"
+#include "controller/channel_host.h"
 #include "log/channel.h"
 #include "log/recording.h"
 

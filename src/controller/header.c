@@ -7,9 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/header.h"
+#include "controller/header.h"
 
-#include "cli/times.h"
+#include "controller/times.h"
 #include "log/frame.h"
 #include "log/json.h"
 

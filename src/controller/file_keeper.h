@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "cli/log_writer.h"
-#include "cli/store.h"
+#include "controller/log_writer.h"
+#include "controller/store.h"
 #include "log/channel.h"
 
 struct file_keeper {

@@ -4,7 +4,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "cli/log_writer.h"
+#include "controller/log_writer.h"
 
 #define QUEUE_BYTES (16u << 20)
 #define LEVEL 1

@@ -1,9 +1,9 @@
 /* Events as text, see event_text.h. */
-#include "cli/event_text.h"
+#include "log/event_text.h"
 
 #include <string.h>
 
-#include "cli/print.h"
+#include "log/print_text.h"
 
 #define SHOWN 32 /* bytes of memory in a line */
 

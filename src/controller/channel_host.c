@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "ckpt/area.h"
-#include "cli/channel_host.h"
-#include "cli/cli.h"
+#include "controller/channel_host.h"
+#include "controller/complain.h"
 
 /* How many rings the resource limits leave room for. The controller needs most of its address space for other things. */
 static uint32_t rings_within_limits(void) {

@@ -22,4 +22,14 @@ unsigned long add_cache_options(struct options *, int use_cache, const unsigned 
 /* Becomes the runtime, which runs `path` with `argv`. Returns only on failure: the exit status, and the user was told why. */
 int start_runtime(const char *path, const struct options *, int argc, char **argv);
 
+/* Where translations are kept between runs; makes the directory (0700). False: do without, nobody needs to know. */
+int cache_dir(char *path, unsigned long cap);
+
+/* Decides where libraries go: the user's own number, kept in the cache directory so that kept translations fit; a random one
+ * without a directory (dir NULL). */
+unsigned long layout_seed(const char *dir);
+
+/* Becomes reprise-rt. Returns only on failure: the exit status, and the user was told why. */
+int exec_runtime(char *const argv[]);
+
 #endif

@@ -1,6 +1,6 @@
 /* Events as text: what `dump` prints. */
-#ifndef REPRISE_CLI_EVENT_TEXT_H
-#define REPRISE_CLI_EVENT_TEXT_H
+#ifndef REPRISE_EVENT_TEXT_H
+#define REPRISE_EVENT_TEXT_H
 
 #include <stdio.h>
 

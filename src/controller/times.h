@@ -1,7 +1,7 @@
 /* Times: when the events of the streams came, as far as the controller saw it. A bounded number of samples; the longer the
  * recording, the farther apart. They go into the END frame, docs/formats.md. */
-#ifndef REPRISE_CLI_TIMES_H
-#define REPRISE_CLI_TIMES_H
+#ifndef REPRISE_TIMES_H
+#define REPRISE_TIMES_H
 
 #include <stddef.h>
 #include <stdint.h>

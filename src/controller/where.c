@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
-#include "cli/where.h"
+#include "controller/complain.h"
+#include "controller/where.h"
 #include "log/place.h"
 
 #define NUMBERS_MAX 1000000

@@ -1,12 +1,12 @@
 /* Feed: see feed.h. */
-#include "cli/feed.h"
+#include "controller/feed.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 
-#include "cli/channel_host.h"
-#include "cli/cli.h"
+#include "controller/channel_host.h"
+#include "controller/complain.h"
 
 #define DEATH_LOOK 100 /* ms */
 

@@ -12,9 +12,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "cli/cli.h"
-#include "cli/store.h"
-#include "cli/where.h"
+#include "controller/complain.h"
+#include "controller/store.h"
+#include "controller/where.h"
 #include "log/place.h"
 
 #define CHUNK (1u << 20)

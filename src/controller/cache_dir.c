@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "controller/start_runtime.h"
 
 static int is_ours(const char *path) {
     struct stat st;

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "controller/complain.h"
+#include "controller/start_runtime.h"
 
 static int fail(const char *path, int err) {
     complain("cannot start the runtime %s: %s", path, strerror(err));
