@@ -11,6 +11,8 @@
 
 #define RUN_SLOTS 16384u /* written at once: 1 MB */
 #define TRIM_WORDS 4     /* pieces of 16 KB and more are given back */
+#define PIECE_BYTES 65536u
+#define PIECES 256u
 
 bool slots_create(struct slots *s, int fd) {
     *s = (struct slots){.fd = fd, .run = malloc(RUN_SLOTS * CKPT_BLOCK)};
@@ -30,6 +32,7 @@ void slots_close(struct slots *s) {
     if (s->view) munmap((void *)s->view, s->view_size);
     free(s->run);
     free(s->map);
+    free(s->pieces);
     if (s->fd >= 0) close(s->fd);
     *s = (struct slots){.fd = -1};
 }
@@ -86,7 +89,14 @@ void slots_trim(struct slots *s) {
 
 /* ---- writing ---- */
 
+/* What was read may not be what the file has from now on. */
+static void forget_pieces(struct slots *s) {
+    free(s->pieces);
+    s->pieces = NULL;
+}
+
 bool slots_flush(struct slots *s) {
+    if (s->run_n) forget_pieces(s);
     size_t n = (size_t)s->run_n * CKPT_BLOCK, done = 0;
     off_t at = (off_t)s->run_first * CKPT_BLOCK;
     while (done < n) {
@@ -130,16 +140,39 @@ bool slots_look(struct slots *s) {
     return true;
 }
 
-bool slots_read(const struct slots *s, uint32_t slot, size_t n, void *to) {
-    if (slot >= s->n || n > s->n - slot) return false;
-    uint8_t *p = to;
-    for (size_t left = n * CKPT_BLOCK, at = (size_t)slot * CKPT_BLOCK; left;) {
-        ssize_t k = pread(s->fd, p, left, (off_t)at);
+struct slots_piece {
+    uint64_t number; /* which piece of the file it is, plus 1; 0: none */
+    size_t n;        /* bytes of it */
+    uint8_t bytes[PIECE_BYTES];
+};
+
+static bool read_piece(const struct slots *s, struct slots_piece *p, uint64_t number) {
+    p->number = 0;
+    for (p->n = 0; p->n < sizeof p->bytes;) {
+        ssize_t k = pread(s->fd, p->bytes + p->n, sizeof p->bytes - p->n, (off_t)(number * PIECE_BYTES + p->n));
         if (k < 0 && errno == EINTR) continue;
-        if (k <= 0) return false;
-        p += k;
-        at += (size_t)k;
-        left -= (size_t)k;
+        if (k < 0) return false;
+        if (k == 0) break;
+        p->n += (size_t)k;
+    }
+    p->number = number + 1;
+    return true;
+}
+
+bool slots_read(struct slots *s, uint32_t slot, size_t n, void *to) {
+    if (slot >= s->n || n > s->n - slot) return false;
+    if (!s->pieces && !(s->pieces = calloc(PIECES, sizeof *s->pieces))) return false;
+    uint8_t *out = to;
+    for (size_t left = n * CKPT_BLOCK, at = (size_t)slot * CKPT_BLOCK; left;) {
+        uint64_t number = at / PIECE_BYTES, from = at % PIECE_BYTES;
+        struct slots_piece *p = &s->pieces[number % PIECES];
+        size_t k = PIECE_BYTES - from < left ? PIECE_BYTES - from : left;
+        if (p->number != number + 1 && !read_piece(s, p, number)) return false;
+        if (from + k > p->n) return false;
+        memcpy(out, p->bytes + from, k);
+        out += k;
+        at += k;
+        left -= k;
     }
     return true;
 }

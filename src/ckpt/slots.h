@@ -24,6 +24,10 @@ struct slots {
     uint32_t run_first, run_n;
     const uint8_t *view; /* of the file, for comparing */
     size_t view_size;
+
+    /* Reading: pieces of the file. Slots of one checkpoint lie in a row by and large, so most are in a piece that was read for
+     * another one. Not mapped: a file that gets shorter meanwhile must not be our end. */
+    struct slots_piece *pieces; /* NULL: none yet */
 };
 
 /* fd: empty, for writing; owned from here on. */
@@ -45,7 +49,7 @@ static inline const uint8_t *slots_at(const struct slots *s, uint32_t slot) {
 }
 bool slots_look(struct slots *s);
 /* n slots in a row. False: not there. */
-bool slots_read(const struct slots *s, uint32_t slot, size_t n, void *to);
+bool slots_read(struct slots *s, uint32_t slot, size_t n, void *to);
 uint32_t slots_check(const void *block);
 
 #endif

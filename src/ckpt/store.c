@@ -81,8 +81,7 @@ uint64_t store_locate(struct ckpt_store *s, size_t i, uint64_t address, struct m
 static bool is_intact(const struct meta_block *b, const uint8_t *bytes) { return b->check == slots_check(bytes); }
 
 /* Blocks i.. of the page, as many as lie in a row. Returns how many; 0: damaged. */
-static unsigned fetch_run(const struct ckpt_store *s, const struct meta_block *at, uint64_t known, unsigned i,
-                          uint8_t *to) {
+static unsigned fetch_run(struct ckpt_store *s, const struct meta_block *at, uint64_t known, unsigned i, uint8_t *to) {
     unsigned n = 1;
     while (i + n < CKPT_PAGE_BLOCKS && known >> (i + n) & 1 && at[i + n].slot == at[i].slot + n &&
            at[i + n].slot != META_ZERO_SLOT)
@@ -93,7 +92,7 @@ static unsigned fetch_run(const struct ckpt_store *s, const struct meta_block *a
     return n;
 }
 
-static bool fetch(const struct ckpt_store *s, const struct meta_block *at, struct ckpt_restored *out, char why[256]) {
+static bool fetch(struct ckpt_store *s, const struct meta_block *at, struct ckpt_restored *out, char why[256]) {
     for (unsigned i = 0; i < CKPT_PAGE_BLOCKS;) {
         uint8_t *to = out->bytes + i * CKPT_BLOCK;
         unsigned n = 1;
@@ -111,12 +110,13 @@ static bool fetch(const struct ckpt_store *s, const struct meta_block *at, struc
     return true;
 }
 
-bool ckpt_read(const struct ckpt_store *s, size_t i, uint64_t address, struct ckpt_restored *out, char why[256]) {
+bool ckpt_read(const struct ckpt_store *store, size_t i, uint64_t address, struct ckpt_restored *out, char why[256]) {
+    struct ckpt_store *s =
+        (struct ckpt_store *)store; /* where the next search begins, and pieces of the file: no more */
     struct meta_block at[CKPT_PAGE_BLOCKS];
     why[0] = '\0';
     out->address = address / CKPT_PAGE * CKPT_PAGE;
-    /* looking up moves the place where the next search begins, and nothing else */
-    out->blocks = i < s->n ? store_locate((struct ckpt_store *)s, i, out->address, at) : 0;
+    out->blocks = i < s->n ? store_locate(s, i, out->address, at) : 0;
     return out->blocks && fetch(s, at, out, why);
 }
 
