@@ -1,5 +1,6 @@
 #include "ckpt/rt/save.h"
 
+#include <linux/fcntl.h>
 #include <linux/futex.h>
 #include <linux/mman.h>
 #include <linux/time_types.h>
@@ -17,6 +18,8 @@
 #define FAULT_NS 1300 /* what tracking costs for a page that is written: once an interval */
 #define COST_SHARE 40 /* an interval is at least so many times what its checkpoint costs: 2.5 % */
 #define TAKER_SHARE 5 /* and so many times what storing it takes on another processor */
+#define FIRST_NS \
+    2500 /* what the first checkpoint, which has all of memory, costs for a page: in new memory of the area */
 
 uint64_t save_interval_ms = 1000;
 bool save_stretches = true;
@@ -24,8 +27,9 @@ bool save_stretches = true;
 static struct ckpt_area *area; /* NULL: no checkpoints */
 static uint32_t area_ring;
 static uint64_t area_stream;
-static uint64_t due_at; /* monotonic clock */
-static bool given_up;   /* this checkpoint */
+static uint64_t began_at, due_at; /* monotonic clock */
+static bool has_first;            /* a checkpoint was due, and could be afforded */
+static bool given_up;             /* this checkpoint */
 
 static uint64_t clock_ns(int clock) {
     int64_t t[2];
@@ -48,7 +52,9 @@ void save_start(int channel_fd, uint32_t ring, uint64_t stream) {
     area = (struct ckpt_area *)got;
     area_ring = ring;
     area_stream = stream;
-    due_at = now_ns() + save_interval_ms * 1000000;
+    began_at = now_ns();
+    due_at = began_at + save_interval_ms * 1000000;
+    has_first = false;
 }
 
 void save_without_thread(void) {
@@ -61,7 +67,34 @@ static bool is_idle(void) {
     return state == AREA_IDLE || (state == AREA_BUSY && area->stream != area_stream);
 }
 
-bool save_is_due(uint64_t now) { return area && now >= due_at && is_idle(); }
+/* Pages of its own that the process has, the runtime's included; 0: not known. */
+static void count_pages(void *arg) {
+    uint64_t *pages = arg, numbers[3] = {0}; /* of /proc/self/statm: size, resident, shared */
+    char text[128];
+    long fd = SYS(openat, AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    long n = fd >= 0 ? SYS(read, fd, text, sizeof text) : 0;
+    if (fd >= 0) SYS(close, fd);
+    for (long i = 0, k = 0; i < n && k < 3; i++) {
+        if (text[i] == ' ')
+            k++;
+        else
+            numbers[k] = numbers[k] * 10 + (uint64_t)(text[i] - '0');
+    }
+    *pages = numbers[1] > numbers[2] ? numbers[1] - numbers[2] : 0;
+}
+
+/* The interval behind a checkpoint pays for it. There is none before the first one, which is the largest: it waits until what it
+ * will cost is as small a part of the time so far. */
+static bool can_afford(uint64_t now) {
+    uint64_t pages = 0;
+    if (has_first || !save_stretches) return true;
+    if (saver_start()) saver_do(count_pages, &pages);
+    due_at = MAX(due_at, began_at + pages * FIRST_NS * COST_SHARE);
+    has_first = now >= due_at;
+    return has_first;
+}
+
+bool save_is_due(uint64_t now) { return area && now >= due_at && is_idle() && can_afford(now); }
 
 /* ---- entries ---- */
 

@@ -10,7 +10,7 @@
  * until the controller has the one before, if need be.
  *
  * The interval begins at save_interval_ms and stretches so that what a checkpoint costs the program, the copies and the
- * faults that tracking makes, stays below 3 %. */
+ * faults that tracking makes, stays below 3 %. The first one, which has all of memory, is put off for the same reason. */
 #ifndef REPRISE_CKPT_SAVE_H
 #define REPRISE_CKPT_SAVE_H
 
@@ -26,7 +26,7 @@ extern bool save_stretches;
 void save_start(int channel_fd, uint32_t ring, uint64_t stream);
 /* Ends the saver, until the next checkpoint, which is to have all of memory. */
 void save_without_thread(void);
-/* now: monotonic, nanoseconds. Cheap. False while the last one is still being stored. */
+/* now: monotonic, nanoseconds. Cheap, except where the first one is put off. False while the last one is still being stored. */
 bool save_is_due(uint64_t now);
 /* False: not taken, because the controller has no room or no wish, or memory cannot be tracked. */
 bool save_checkpoint(const struct ckpt_place *place, const void *state, size_t len, bool last);
