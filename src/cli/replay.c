@@ -20,6 +20,7 @@
 #include "controller/start_runtime.h"
 #include "replay/process.h"
 #include "replay/programs.h"
+#include "replay/verify.h"
 
 static const char replay_usage[] =
     "usage: reprise replay [OPTIONS] [DIR|NAME] [-- GDB-ARGS...]\n"
@@ -36,7 +37,7 @@ static const char replay_usage[] =
     "  -x FILE          commands for gdb\n"
     "  -d GDB           this gdb\n"
     "  -q               say less\n"
-    "  --verify         also compare the hashes of memory that `record --check` took\n"
+    "  --verify         also compare the hashes of memory that `record --check` took; with -a all checkpoints, too\n"
     "  --count          count the instructions (slower), for `reprise info` to relate the log's size to\n"
     "  --no-cache       neither use translations kept from earlier runs nor keep any\n"
     "  --help           this text\n"
@@ -431,6 +432,27 @@ static int with_debugger(struct order *o) {
     return debug(&o->debugger);
 }
 
+/* ---- checkpoints ---- */
+
+/* In a process of its own: it replays, and so do we. */
+static int check_checkpoints(const struct order *o) {
+    struct replay_setup setup;
+    char why[WHY_MAX] = "";
+    if (!replay_set_up(&setup, o->name, o->cache, true, &o->debug)) return EXIT_OURS;
+    struct timeline_options options = {.recording = setup.recording, .store = setup.store, .options = &setup.options};
+    if (verify_checkpoints(&options, why, sizeof why)) return 0;
+    complain("%s", why);
+    return EXIT_OURS;
+}
+
+static bool checkpoints_hold(const struct order *o) {
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0) _exit(check_checkpoints(o));
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+    return pid > 0 && status == 0;
+}
+
 static int replay_main(int argc, char **argv) {
     static struct order order = {.cache = true};
     static struct session session;
@@ -441,6 +463,7 @@ static int replay_main(int argc, char **argv) {
     int status = parse(&order, argc, argv);
     if (status >= 0) return status;
     if (!order.autopilot) return with_debugger(&order);
+    if (order.verify && !checkpoints_hold(&order)) return EXIT_OURS;
     if (!prepare(s)) return EXIT_OURS;
     if (!recording_stream(s->recording, 0)) return conclude(s); /* it ended before anything happened */
     prctl(PR_SET_CHILD_SUBREAPER, 1);

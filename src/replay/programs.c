@@ -74,6 +74,11 @@ void programs_print(const struct recording *r, FILE *to) {
     }
 }
 
+int programs_pid(const struct recording *r, uint64_t stream) {
+    struct first f;
+    return read_first(r, stream, &f) ? f.pid : 0;
+}
+
 size_t programs_find(const struct recording *r, int *pid, struct program **out, char *why, size_t cap) {
     struct first f;
     size_t n = 0;

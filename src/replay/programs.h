@@ -17,6 +17,9 @@ struct program {
 /* *pid as recorded; 0: the initial process, which it becomes. free(*out). 0: why says. */
 size_t programs_find(const struct recording *, int *pid, struct program **out, char *why, size_t cap);
 
+/* The process that has this stream; 0: it cannot be read. */
+int programs_pid(const struct recording *, uint64_t stream);
+
 /* A line for each process: its number and the program that it began with. */
 void programs_print(const struct recording *, FILE *);
 

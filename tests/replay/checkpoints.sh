@@ -1,6 +1,6 @@
 #!/bin/bash
 # Checkpoints of a recording: at each of them, and some steps behind it, all registers and memory are the same whether it is
-# reached by a restore or by a replay from the start; so is the end. A store that is damaged, or gone, costs time alone.
+# reached by a restore or by a replay from the start; so is the end. --verify compares what is stored. A store that is damaged, or gone, costs time alone.
 set -u
 export REPRISE_DIR=$PWD/rd
 bad=0
@@ -24,7 +24,7 @@ compare() {
 
 for how in crash abort exit fork filter; do
     timeout 60 "$REPRISE" record --checkpoint-interval 0.1 -o "rd/$how" -- "$BUILD/replay/states" $how 0.8 >out 2>&1
-    timeout 60 "$REPRISE" replay -a "$how" >again 2>&1
+    timeout 60 "$REPRISE" replay -a --verify "$how" >again 2>&1
     [ $? -ne 125 ] || wrong "$how: $(tail -1 again)"
     compare $how 2
 done
@@ -46,6 +46,16 @@ for js in luajit node; do
     timeout 100 "$REPRISE" record --checkpoint-interval 0.1 -o rd/$js -- $js "${script[@]}" >out 2>&1
     compare $js 1
 done
+
+# --verify: checkpoints of another run
+cp -r rd/exit rd/mixed
+rm rd/mixed/ckpt-*
+timeout 60 "$REPRISE" record --checkpoint-interval 0.1 -o rd/other -- "$BUILD/replay/states" exit 0.9 more >out 2>&1
+cp rd/other/ckpt-* rd/mixed
+timeout 60 "$REPRISE" replay -a --verify mixed >out 2>&1
+[ $? = 125 ] || wrong "--verify: checkpoints of another run pass: $(cat out)"
+timeout 60 "$REPRISE" replay -a --verify other >out 2>&1
+[ $? != 125 ] || wrong "--verify: $(cat out)"
 
 # packed, with them and without
 "$REPRISE" pack -o with.pack exit && "$REPRISE" pack --no-checkpoints -o without.pack exit

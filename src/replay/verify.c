@@ -1,0 +1,95 @@
+#include "replay/verify.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/programs.h"
+#include "replay/stored.h"
+
+struct verifier {
+    struct timeline_options options;
+    char *why;
+    size_t cap;
+};
+
+static bool is_same(const struct ckpt_restored *page, const uint8_t *bytes, uint64_t *at) {
+    for (uint64_t left = page->blocks; left; left &= left - 1) {
+        *at = (uint64_t)__builtin_ctzll(left) * CKPT_BLOCK;
+        if (memcmp(page->bytes + *at, bytes + *at, CKPT_BLOCK) != 0) return false;
+    }
+    return true;
+}
+
+/* The target stands at the place of checkpoint k. */
+static bool compare(const struct verifier *v, struct target *t, const struct stored *s, size_t k) {
+    static struct ckpt_restored page;
+    uint8_t bytes[CKPT_PAGE];
+    struct ckpt_cursor c;
+    uint64_t at = 0;
+    for (ckpt_pages(s->store, k, &c); ckpt_next(&c, &page);) {
+        bool is_there = t->ops->read_memory(t, page.address, bytes, sizeof bytes) == sizeof bytes;
+        if (is_there && is_same(&page, bytes, &at)) continue;
+        struct position p = stored_place(s, k);
+        snprintf(v->why, v->cap,
+                 "process %d at %" PRIu64 ":%" PRIu64 ": %s %#" PRIx64 " is not what its checkpoint has",
+                 v->options.pid, p.event, p.ticks, is_there ? "memory at" : "nothing at", page.address + at);
+        return false;
+    }
+    if (c.why[0]) snprintf(v->why, v->cap, "process %d: %s", v->options.pid, c.why);
+    return !c.why[0];
+}
+
+static bool go_to(const struct verifier *v, struct target *t, struct position p) {
+    struct stop s = t->ops->seek(t, p);
+    if (s.reason == STOP_FAILED) snprintf(v->why, v->cap, "process %d: %s", v->options.pid, s.text);
+    return s.reason != STOP_FAILED;
+}
+
+static bool verify_all(const struct verifier *v, struct target *t, const struct stored *s) {
+    for (size_t k = 0; k < stored_count(s); k++) {
+        struct position p = stored_place(s, k);
+        if (stored_before(s, p) != k) break; /* the recording was cut off in front of it */
+        if (!go_to(v, t, p) || !compare(v, t, s, k)) return false;
+    }
+    return true;
+}
+
+static bool verify_program(const struct verifier *v, uint64_t stream) {
+    struct stored s;
+    stored_open(&s, v->options.recording, stream);
+    bool fine = true;
+    if (s.store && ckpt_damage(s.store)[0]) {
+        snprintf(v->why, v->cap, "process %d: %s", v->options.pid, ckpt_damage(s.store));
+        fine = false;
+    }
+    struct target *t = fine && stored_count(&s) ? timeline_open(&v->options, v->why, v->cap) : NULL;
+    if (t) {
+        fine = verify_all(v, t, &s);
+        t->ops->close(t);
+    } else if (stored_count(&s)) {
+        fine = false;
+    }
+    stored_close(&s);
+    return fine;
+}
+
+bool verify_checkpoints(const struct timeline_options *o, char *why, size_t cap) {
+    struct verifier v = {.options = *o, .why = why, .cap = cap};
+    v.options.from_start = v.options.quiet = true;
+    bool fine = true;
+    for (size_t i = 0; fine && i < o->recording->n_streams; i++) {
+        struct program *all;
+        uint64_t stream = o->recording->streams[i].number;
+        v.options.pid = programs_pid(o->recording, stream);
+        size_t n = v.options.pid ? programs_find(o->recording, &v.options.pid, &all, why, cap) : 0;
+        for (size_t k = 0; k < n; k++) {
+            v.options.program = (int)k + 1;
+            if (all[k].stream == stream) fine = verify_program(&v, stream);
+        }
+        if (n) free(all);
+        if (fine) why[0] = '\0';
+    }
+    return fine;
+}
