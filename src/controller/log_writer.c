@@ -1,5 +1,6 @@
 /* Log writer: see log_writer.h. */
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -89,7 +90,14 @@ bool writer_open(struct log_writer *w, int fd, uint64_t limit, const char *heade
     return false;
 }
 
+/* Buffers come and go all the time: what has been mapped for one is kept for the next. */
+static void keep_memory(void) {
+    mallopt(M_MMAP_THRESHOLD, QUEUE_BYTES);
+    mallopt(M_TRIM_THRESHOLD, 2 * QUEUE_BYTES);
+}
+
 bool writer_start(struct log_writer *w) {
+    keep_memory();
     w->last = &w->first;
     w->zstd = ZSTD_createCCtx();
     pthread_mutex_init(&w->lock, NULL);

@@ -617,7 +617,8 @@ void cache_invalidate(struct block *b) {
     for (int i = 0; i < b->n_exits; i++) unlink_exit(&b->exits[i]);
     page_remove(b, PAGE_DOWN(b->pc));
     if (PAGE_DOWN(b->end - 1) != PAGE_DOWN(b->pc)) page_remove(b, PAGE_DOWN(b->end - 1));
-    cache_stats.invalidated++;
+    __atomic_store_n(&cache_stats.invalidated, cache_stats.invalidated + 1,
+                     __ATOMIC_RELEASE); /* all see it: dispatch.c */
 }
 
 static size_t invalidate_list(struct block *b, gaddr page, gaddr lo, gaddr hi) {

@@ -80,12 +80,6 @@ static struct block *find_or_translate(gaddr pc, enum entry_kind reason) {
     return b ? b : translate(pc, reason);
 }
 
-/* Where to enter the cache. */
-struct place {
-    uint8_t *host;     /* NULL: nowhere */
-    uint8_t break_len; /* see struct block */
-};
-
 static struct place top_of(const struct block *b) {
     return b ? (struct place){b->host, b->break_len} : (struct place){0};
 }
@@ -107,17 +101,32 @@ static void enter_at(struct tblock *t, struct place at) {
     }
 }
 
-/* Enters the cache at t->pc. False: there is no code, or no room for it (*full). */
-static bool enter(struct tblock *t, bool *full) {
+static struct place find_place(struct tblock *t, bool *full) {
     struct place at = top_of(cache_find(t->pc));
+    if (at.host) return at;
+    lock_take(&cache_lock);
+    at = find_or_translate_place(t->pc);
+    *full = !at.host && cache_is_full();
+    lock_drop(&cache_lock);
+    cache_hurry();
+    return at;
+}
+
+/* Enters the cache at t->pc. False: there is no code, or no room for it (*full). System calls return to the same places again and
+ * again: those need no search. */
+static bool enter(struct tblock *t, bool *full) {
+    uint64_t invalidated = __atomic_load_n(&cache_stats.invalidated, __ATOMIC_ACQUIRE);
+    uint64_t i = (t->pc ^ t->pc >> 6) % RECENT_ENTRIES;
     *full = false;
-    if (!at.host) {
-        lock_take(&cache_lock);
-        at = find_or_translate_place(t->pc);
-        *full = !at.host && cache_is_full();
-        lock_drop(&cache_lock);
-        cache_hurry();
+    if (unlikely(t->recent_invalidated != invalidated)) {
+        memset(t->recent, 0, sizeof t->recent);
+        t->recent_invalidated = invalidated;
     }
+    if (t->recent[i].pc != t->pc || !t->recent[i].at.host) {
+        t->recent[i].at = find_place(t, full);
+        t->recent[i].pc = t->pc;
+    }
+    struct place at = t->recent[i].at;
     if (at.host) enter_at(t, at);
     return at.host;
 }

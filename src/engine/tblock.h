@@ -82,6 +82,14 @@ struct tick_counters {
     int64_t left[TICK_COUNTERS];
 };
 
+/* Where to enter the cache for a guest pc. */
+struct place {
+    uint8_t *host;     /* NULL: nowhere */
+    uint8_t break_len; /* see struct block */
+};
+
+#define RECENT_ENTRIES 32
+
 struct tblock {
     struct tblock *self;
     uint64_t gpr[16]; /* guest registers while the thread is out of the cache */
@@ -114,6 +122,12 @@ struct tblock {
     bool debug_step;       /* one instruction, for the debugger: the program does not know */
     bool skip_break;       /* go on behind the exit that is in front of the next instruction (SPECIAL_BREAK) */
     uint64_t step_host_pc; /* where rt_step is to go on */
+    /* Where the thread has entered the cache lately, by its pc; good while no block has been dropped since. */
+    uint64_t recent_invalidated;
+    struct {
+        gaddr pc;
+        struct place at;
+    } recent[RECENT_ENTRIES];
 };
 
 #define TBLOCK_CHECK(field, off) _Static_assert(offsetof(struct tblock, field) == (off), #field);

@@ -192,6 +192,12 @@ void *stream_reserve(size_t size) {
     return p;
 }
 
+void stream_cancel(const struct event *e) {
+    if (unlikely(is_void)) return;
+    next -= e->size;
+    written--;
+}
+
 uint64_t stream_written(void) { return written; }
 uint64_t stream_position(void) { return next; }
 

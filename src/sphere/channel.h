@@ -35,6 +35,8 @@ extern struct stream the_stream;
 /* Room for an event of `size` bytes (head included, rounded up to 8); waits while the ring is full. Never NULL: when recording
  * has stopped, the memory leads nowhere. */
 void *stream_reserve(size_t size);
+/* Takes the last one back, which has not been committed. */
+void stream_cancel(const struct event *e);
 /* What has been reserved since the last commit becomes visible to the controller. */
 void stream_commit(void);
 /* A process that is not recorded: its events lead nowhere. */

@@ -11,16 +11,19 @@ extern char gate_check[], gate_insn[], gate_done[], gate_abort[];
 
 /* Copies from or to guest memory; the number of bytes that could not be copied. */
 long guest_copy(void *to, const void *from, size_t n);
-extern char guest_copy_insn[], guest_copy_end[];
+extern char guest_copy_words[], guest_copy_insn[], guest_copy_end[];
 /* shared.h: memory that other processes share has to be ours before it can be touched. */
-extern bool shared_active;
+extern gaddr shared_lowest, shared_highest; /* no tracked mapping has ever been outside of this */
+static inline bool shared_may_be(gaddr start, size_t len) {
+    return unlikely(start < shared_highest) && (start >= shared_lowest || len > shared_lowest - start);
+}
 void shared_hold(gaddr start, size_t len);
 static inline bool guest_read(void *to, gaddr from, size_t n) {
-    if (unlikely(shared_active)) shared_hold(from, n);
+    if (shared_may_be(from, n)) shared_hold(from, n);
     return guest_copy(to, (const void *)from, n) == 0;
 }
 static inline bool guest_write(gaddr to, const void *from, size_t n) {
-    if (unlikely(shared_active)) shared_hold(to, n);
+    if (shared_may_be(to, n)) shared_hold(to, n);
     return guest_copy((void *)to, from, n) == 0;
 }
 /* A NUL-terminated string of at most cap - 1 bytes: its length, -EFAULT or -ENAMETOOLONG. */

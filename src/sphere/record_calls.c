@@ -138,11 +138,15 @@ long record_issue(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
     return unlikely(ret == -EINTR) && traced_interrupted(t) ? GATE_ABORTED : ret;
 }
 
+/* Whether somebody could see what the kernel writes before the turn is ours again: another R-thread; the pager sees only memory
+ * that is shared, and closes it. */
+static bool is_watched(uint64_t nr, const uint64_t a[6]) { return !order_is_last() || shared_may_be_written(nr, a); }
+
 /* With others around, what the kernel writes must not be seen before the turn is ours again. */
 static long issue_sharing(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
     struct thread *t = tb->thread;
     struct scratch s;
-    bool redirected = scratch_begin(&s, tb, nr, a);
+    bool redirected = is_watched(nr, a) && scratch_begin(&s, tb, nr, a);
     bool will_wait = most_likely_waits(nr, a);
     if (unlikely(shared_active) && will_wait && shared_is_wanted()) shared_serve(t, EVF_AT_GATE, false);
     t->turn_lent = true;
@@ -196,11 +200,13 @@ static long wait_for_owner(struct tblock *tb, uint64_t nr, const uint64_t a[6]) 
 }
 
 static long vdso_time(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
+    bool is_clock = nr == __NR_clock_gettime, is_plain = is_clock || (a[0] && !a[1]); /* no time zone */
     int64_t v[2];
-    if (!vdso_clock_gettime || nr != __NR_clock_gettime || vdso_clock_gettime((int)a[0], v) != 0)
+    if (!vdso_clock_gettime || !is_plain || vdso_clock_gettime(is_clock ? (int)a[0] : 0 /* CLOCK_REALTIME */, v) != 0)
         return record_issue(tb, nr, a);
     if (unlikely(code_watch_protected || track_closes)) model_before_kernel_write(nr, a);
-    return guest_write(a[1], v, sizeof v) ? 0 : -EFAULT;
+    if (!is_clock) v[1] /= 1000;
+    return guest_write(is_clock ? a[1] : a[0], v, sizeof v) ? 0 : -EFAULT;
 }
 
 /* One of the calls that are the same for all threads: the kernel keeps nothing for them in the program's memory. */
@@ -229,7 +235,8 @@ static long perform(struct tblock *tb, uint64_t nr, uint64_t a[6], bool is_outpu
     long ret = record_refusal(nr, a);
     if (ret) return ret;
     switch (nr) {
-    case __NR_clock_gettime: return vdso_time(tb, nr, a);
+    case __NR_clock_gettime:
+    case __NR_gettimeofday: return vdso_time(tb, nr, a);
     case __NR_set_tid_address:
     case __NR_set_robust_list:
     case __NR_get_robust_list: return own_tid_calls(tb, nr, a);

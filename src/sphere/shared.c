@@ -20,6 +20,7 @@
 #include "sphere/sys/special.h"
 
 bool shared_active;
+gaddr shared_lowest = UINT64_MAX, shared_highest;
 uint64_t shared_acquired;
 
 /* ---- the tables of the sphere ---- */
@@ -179,11 +180,17 @@ static void close_pages(const struct mapping *m, gaddr start, size_t len) {
     SYS(mprotect, start, len, PROT_NONE);
 }
 
+static void note_tracked(const struct mapping *m) {
+    shared_active = true;
+    shared_lowest = MIN(shared_lowest, m->start);
+    shared_highest = MAX(shared_highest, m->end);
+}
+
 void shared_reprotect(gaddr start, gaddr end) {
     const struct mapping *m;
     for (gaddr at = start; at < end && (m = aspace_next(at)) && m->start < end; at = m->end) {
         if (!m->tracked) continue;
-        shared_active = true;
+        note_tracked(m);
         gaddr stop = MIN(m->end, end), lo = MAX(m->start, at);
         for (gaddr run; lo < stop; lo = run) { /* runs of pages that are not owned */
             bool ours = shared_owns(shared_page_of(m, lo));
@@ -263,7 +270,7 @@ void shared_before_fork(void (*claim_pages)(uint64_t object, uint64_t page, uint
     const struct mapping *m;
     for (gaddr from = 0; (m = aspace_next(from)); from = m->end) {
         if (!is_inheritable(m)) continue;
-        shared_active = true;
+        note_tracked(m);
         aspace_track(m->start);
         uint64_t first = m->offset / PAGE_SIZE, n = (m->end - m->start) / PAGE_SIZE;
         if (claim_pages) claim_pages(m->object, first, n);
@@ -300,6 +307,7 @@ void shared_disown_all(void) {
 void shared_abandon(void) {
     if (!shared_active) return;
     shared_active = false;
+    shared_highest = 0;
     lock_take(&cache_lock);
     const struct mapping *m;
     for (gaddr from = 0; (m = aspace_next(from)); from = m->end)
@@ -311,7 +319,7 @@ void shared_abandon(void) {
 /* ---- accesses ---- */
 
 bool shared_is_closed(gaddr addr) {
-    if (likely(!shared_active)) return false;
+    if (likely(!shared_may_be(addr, 1))) return false;
     const struct mapping *m = aspace_peek(addr);
     return m && m->tracked && !shared_owns(shared_page_of(m, addr));
 }
@@ -326,7 +334,7 @@ bool shared_peek(void *to, gaddr from, size_t n) {
 
 bool shared_fault(struct thread *t, gaddr addr, uint64_t err) {
     struct mapping m;
-    if (likely(!shared_active) || !aspace_find(addr, &m) || !m.tracked) return false;
+    if (likely(!shared_may_be(addr, 1)) || !aspace_find(addr, &m) || !m.tracked) return false;
     uint32_t needed = err & PF_WRITE ? PROT_WRITE : PROT_READ | PROT_WRITE | PROT_EXEC;
     struct shared_at at = shared_page_of(&m, addr);
     if (!(m.prot & needed) || shared_owns(at)) return false;
@@ -374,7 +382,7 @@ static bool is_tracked(gaddr start, gaddr end) {
 void shared_hold(gaddr start, size_t len) {
     gaddr end = start + len, addr;
     struct shared_at at;
-    if (!shared_active || !len) return;
+    if (!shared_may_be(start, len)) return;
     if (end < start) end = UINT64_MAX;
     if (!is_tracked(start, end)) return;
     struct thread *t = thread_self();

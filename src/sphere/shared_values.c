@@ -133,7 +133,7 @@ static bool recall(struct thread *t, struct value_access *a) {
     if (!slot || is_impossible) return false;
     *a = sites[slot - 1];
     uint8_t bytes[INSN_MAX_LEN];
-    bool same = copy_code(bytes, t->tb->pc) >= a->in.len && memcmp(bytes, a->bytes, a->in.len) == 0;
+    bool same = guest_copy(bytes, (const void *)t->tb->pc, a->in.len) == 0 && memcmp(bytes, a->bytes, a->in.len) == 0;
     return same ? locate(t, a) : values_decode(t, a);
 }
 
@@ -196,11 +196,10 @@ static bool is_alone(struct shared_page *p) {
     return ++p->streak > ALONE;
 }
 
-static void do_access(struct thread *t, const struct value_access *a, uint8_t *at) {
-    struct event *e = event_new(t, EV_INSN, RECORDED_SHARED, sizeof(struct ev_insn));
+static void do_access(struct thread *t, const struct value_access *a, uint8_t *at, uint64_t *loaded) {
     uint64_t value = 0;
     memcpy(&value, at, a->size);
-    *(struct ev_insn *)(e + 1) = (struct ev_insn){.rax = value};
+    *loaded = value;
     values_run(t, a, &value);
     if (a->in.store_size) memcpy(at, &value, a->size);
 }
@@ -209,13 +208,21 @@ bool values_record(struct thread *t, struct shared_at at, const struct value_acc
     struct shared_page *p = &shared_tables()->pages[shared_index(at, 0)];
     uint8_t *page = is_value_page(p) ? alias_of(at, a->addr) : NULL;
     if (!page) return false;
+    struct event *e =
+        event_new(t, EV_INSN, RECORDED_SHARED, sizeof(struct ev_insn)); /* may wait, so without the lock */
+    struct ev_insn *v = (struct ev_insn *)(e + 1);
+    *v = (struct ev_insn){0};
     page_lock(p);
     bool done = is_value_page(p) && !is_alone(p);
-    if (done) do_access(t, a, page + a->addr % PAGE_SIZE);
+    uint16_t streak = p->streak;
+    if (done) do_access(t, a, page + a->addr % PAGE_SIZE, &v->rax);
     page_unlock(p);
-    if (!done) return false;
+    if (!done) {
+        stream_cancel(e);
+        return false;
+    }
     stream_commit();
-    if (p->streak % SPINS == SPINS - 1) SYS(sched_yield); /* it may wait for somebody who does not run */
+    if (streak % SPINS == SPINS - 1) SYS(sched_yield); /* it may wait for somebody who does not run */
     return true;
 }
 

@@ -206,6 +206,10 @@ void signals_regs(struct fault_regs *r, const struct ucontext_raw *uc) { regs_fr
 
 static void on_fault(struct thread *t, struct siginfo_raw *info, struct ucontext_raw *uc) {
     uint64_t pc = uc->mc.rip;
+    if (between(pc, guest_copy_words, guest_copy_insn)) {
+        uc->mc.rip = (uint64_t)guest_copy_insn;
+        return;
+    }
     if (between(pc, guest_copy_insn, guest_copy_end)) {
         t->copy_fault = (struct guest_fault){info->signo, info->code, info->w[0], uc->mc.trapno, uc->mc.err};
         uc->mc.rip = (uint64_t)guest_copy_end;

@@ -34,7 +34,7 @@
 struct lock cache_lock;
 struct channel *the_channel;
 int trace_level;
-bool shared_active;
+gaddr shared_lowest, shared_highest;
 uint64_t code_watch_protected;
 static gaddr code_page; /* the one that code_watch would have closed */
 

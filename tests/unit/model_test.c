@@ -24,7 +24,7 @@
 
 static gaddr unreadable = 0x1000; /* everything below */
 
-bool shared_active;
+gaddr shared_lowest, shared_highest;
 void shared_hold(gaddr start, size_t len) {}
 
 long guest_copy(void *to, const void *from, size_t n) {

@@ -39,7 +39,7 @@
 
 static bool is_mapped(gaddr addr) { return addr >= 0x1000 && addr < LAYOUT_GUEST_END - 0x1000; }
 
-bool shared_active;
+gaddr shared_lowest, shared_highest;
 void shared_hold(gaddr start, size_t len) {}
 
 long guest_copy(void *to, const void *from, size_t n) {

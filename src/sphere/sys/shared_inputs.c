@@ -66,7 +66,9 @@ static enum data_kind data_of(uint64_t nr) {
 
 static bool is_tracked(gaddr start, uint64_t len) {
     struct mapping m;
-    for (gaddr at = start, end = start + MIN(len, BOUNCE_MOST); at < end; at = m.end) {
+    len = MIN(len, BOUNCE_MOST);
+    if (!shared_may_be(start, len)) return false;
+    for (gaddr at = start, end = start + len; at < end; at = m.end) {
         if (!aspace_find(at, &m)) return false;
         if (m.tracked) return true;
     }
@@ -124,7 +126,7 @@ static struct bounce *copy_data(uint64_t nr, uint64_t a[6]) {
 static void each_argument(uint64_t nr, const uint64_t a[6], bool far, void (*visit)(gaddr, size_t)) {
     for (int i = 0; i < 6; i++) {
         struct mapping m;
-        if (a[i] < 0x10000 || !aspace_find(a[i], &m) || !m.tracked) continue;
+        if (!shared_may_be(a[i], 1) || !aspace_find(a[i], &m) || !m.tracked) continue;
         size_t len = far ? PAGE_SIZE : STRUCTURE;
         if (i == 1 && data_of(nr) == ONE_BUFFER) len = a[2];
         visit(a[i], MIN(len, m.end - a[i]));
@@ -151,6 +153,22 @@ static void hold_all(uint64_t nr, const uint64_t a[6], bool far, bool outputs) {
         before = shared_acquired;
         hold(nr, a, far, outputs);
     } while (before != shared_acquired);
+}
+
+struct found {
+    struct writes w;
+    bool is_shared;
+};
+
+static void find_range(struct writes *w, gaddr start, size_t len) {
+    if (shared_may_be(start, len)) ((struct found *)w)->is_shared = true;
+}
+static void find_anywhere(struct writes *w) { ((struct found *)w)->is_shared = true; }
+
+bool shared_may_be_written(uint64_t nr, const uint64_t a[6]) {
+    struct found f = {.w = {.range = find_range, .anywhere = find_anywhere}};
+    model_writes(nr, a, &f.w);
+    return f.is_shared;
 }
 
 void shared_hold_written(uint64_t nr, const uint64_t a[6], long ret) {

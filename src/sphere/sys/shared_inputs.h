@@ -22,6 +22,8 @@ struct shared_pause {
 bool shared_is_robust_wait(uint64_t nr, const uint64_t a[6]);
 void shared_pause_futex(struct shared_pause *p, const uint64_t a[6], uint64_t b[6]);
 
+/* Whether the call may write to memory that is shared. */
+bool shared_may_be_written(uint64_t nr, const uint64_t a[6]);
 /* All that the call has written, in the program's memory, is ours. */
 void shared_hold_written(uint64_t nr, const uint64_t a[6], long ret);
 
