@@ -15,6 +15,7 @@
 
 #define FRAME_BYTES (256u << 10) /* a stream's buffer makes a frame when it has so much, */
 #define FRAME_AGE 500            /* or is so many ms old */
+#define SMALL_BYTES (16u << 10)  /* enough for most processes */
 #define DEATH_LOOK 100           /* ms */
 #define STREAMS_MAX (1u << 26)
 #define PATIENCE 3000 /* ms */
@@ -43,7 +44,7 @@ static void flush_stream(struct drain *d, struct intake *in) {
 
 static bool make_room(struct intake *in, size_t n) {
     if (in->len + n <= in->cap) return true;
-    size_t cap = in->cap ? in->cap : 16u << 10;
+    size_t cap = in->cap ? 2 * FRAME_BYTES : SMALL_BYTES; /* those that say more than a little fill a frame */
     while (cap < in->len + n) cap *= 2;
     uint8_t *more = realloc(in->buf, cap);
     if (!more) return false;

@@ -80,6 +80,12 @@ static struct block *find_or_translate(gaddr pc, enum entry_kind reason) {
     return b ? b : translate(pc, reason);
 }
 
+/* Where to enter the cache. */
+struct place {
+    uint8_t *host;     /* NULL: nowhere */
+    uint8_t break_len; /* see struct block */
+};
+
 static struct place top_of(const struct block *b) {
     return b ? (struct place){b->host, b->break_len} : (struct place){0};
 }
@@ -122,12 +128,13 @@ static bool enter(struct tblock *t, bool *full) {
         memset(t->recent, 0, sizeof t->recent);
         t->recent_invalidated = invalidated;
     }
-    if (t->recent[i].pc != t->pc || !t->recent[i].at.host) {
-        t->recent[i].at = find_place(t, full);
-        t->recent[i].pc = t->pc;
-    }
-    struct place at = t->recent[i].at;
+    bool known = t->recent[i].pc == t->pc && t->recent[i].host;
+    struct place at = known ? (struct place){t->recent[i].host, 0} : find_place(t, full);
     if (at.host) enter_at(t, at);
+    if (!known && !at.break_len) {
+        t->recent[i].pc = t->pc;
+        t->recent[i].host = at.host;
+    }
     return at.host;
 }
 

@@ -82,12 +82,6 @@ struct tick_counters {
     int64_t left[TICK_COUNTERS];
 };
 
-/* Where to enter the cache for a guest pc. */
-struct place {
-    uint8_t *host;     /* NULL: nowhere */
-    uint8_t break_len; /* see struct block */
-};
-
 #define RECENT_ENTRIES 32
 
 struct tblock {
@@ -126,7 +120,7 @@ struct tblock {
     uint64_t recent_invalidated;
     struct {
         gaddr pc;
-        struct place at;
+        uint8_t *host; /* NULL: none */
     } recent[RECENT_ENTRIES];
 };
 

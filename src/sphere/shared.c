@@ -207,11 +207,17 @@ static gaddr address_in(const struct mapping *m, struct shared_at at) {
     return m->start + (at.page - first) * PAGE_SIZE;
 }
 
+/* The next mapping that may be tracked, at or above `from`. Caller holds cache_lock. */
+static const struct mapping *next_near(gaddr from) {
+    const struct mapping *m = aspace_next(MAX(from, shared_lowest));
+    return m && m->start < shared_highest ? m : NULL;
+}
+
 gaddr shared_address_of(struct shared_at at) {
     gaddr addr = 0;
     lock_take(&cache_lock);
     const struct mapping *m;
-    for (gaddr from = 0; !addr && (m = aspace_next(from)); from = m->end) addr = address_in(m, at);
+    for (gaddr from = 0; !addr && (m = next_near(from)); from = m->end) addr = address_in(m, at);
     lock_drop(&cache_lock);
     return addr;
 }
@@ -220,7 +226,7 @@ gaddr shared_address_of(struct shared_at at) {
 static void set_access(struct shared_at at, bool open) {
     lock_take(&cache_lock);
     const struct mapping *m;
-    for (gaddr from = 0; (m = aspace_next(from)); from = m->end) {
+    for (gaddr from = 0; (m = next_near(from)); from = m->end) {
         gaddr addr = address_in(m, at);
         if (!addr) continue;
         if (!open) {
@@ -247,7 +253,7 @@ void shared_give(struct shared_at at) {
 static void open_all(uint64_t object) {
     lock_take(&cache_lock);
     const struct mapping *m;
-    for (gaddr from = 0; (m = aspace_next(from)); from = m->end) {
+    for (gaddr from = 0; (m = next_near(from)); from = m->end) {
         if (!m->tracked || m->object != object) continue;
         SYS(mprotect, m->start, m->end - m->start, aspace_host_prot((int)m->prot));
         shared_reprotect(m->start, m->end);

@@ -23,6 +23,7 @@
 #include "sphere/shared_values.h"
 #include "sphere/signals.h"
 #include "sphere/sys/special.h"
+#include "sphere/vdso.h"
 
 /* How long pages stay at least, since the last one came: long enough for getting them to have been worth it while the owner
  * computes, just long enough for one access while it waits for something. An owner that waits for yet another page needs all of
@@ -45,9 +46,9 @@ static bool pager_ends;
 static uint64_t last_take_ns;
 
 static uint64_t now_ns(void) {
-    struct __kernel_timespec ts;
-    SYS(clock_gettime, 1 /* CLOCK_MONOTONIC */, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+    int64_t ts[2];
+    if (!vdso_clock_gettime || vdso_clock_gettime(1 /* CLOCK_MONOTONIC */, ts) != 0) SYS(clock_gettime, 1, ts);
+    return (uint64_t)ts[0] * 1000000000ull + (uint64_t)ts[1];
 }
 
 static void wake_all(uint32_t *word) { SYS(futex, word, FUTEX_WAKE, INT32_MAX, 0, 0, 0); }
