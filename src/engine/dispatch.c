@@ -4,7 +4,7 @@
 #include "engine/engine.h"
 #include "engine/flags.h"
 #include "engine/kept.h"
-#include "engine/preset.h"
+#include "engine/tables.h"
 #include "inproc/fmt.h"
 #include "inproc/layout.h"
 #include "inproc/str.h"
@@ -18,8 +18,6 @@ extern char rt_exit[], rt_syscall[], rt_special[], rt_safepoint[], rt_ret_miss[]
     rt_call_fail[], rt_tick[];
 extern char rt_stubs[], rt_stubs_end[], rt_step[];
 
-extern const uint64_t tables_initial[];
-
 /* Called by the ways out in enter_exit.S. */
 void engine_on_enter(struct tblock *t);
 void engine_on_exit(struct tblock *t);
@@ -32,40 +30,18 @@ void engine_on_jmp_miss(struct tblock *t);
 void engine_on_call_miss(struct tblock *t);
 void engine_on_safepoint(struct tblock *t);
 
-/* Writing to a page that is still the file's costs as much as two dozen misses: short programs never get around to it. */
-#define WORTH_A_PAGE 24
-static uint8_t table_heat[TABLE_PAGES];
 static uint8_t link_heat[4096]; /* by page of kept code, folded */
-
-static bool worth_a_page(uint8_t *heat) {
-    if (*heat >= WORTH_A_PAGE) return true;
-    ++*heat; /* a lost count between threads does no harm */
-    return false;
-}
-
-/* Whether the table is to get an entry for pc. A page that is worth having gets all that are known for it. */
-static bool worth_filling(uint64_t table, gaddr pc) {
-    size_t page = (table - LAYOUT_TABLES + 8 * (pc & 0xffff)) / PAGE_SIZE;
-    if (!worth_a_page(&table_heat[page])) return false;
-    struct region *r = cache_kept_region(pc);
-    if (r && !preset_is_filled(r, page)) {
-        lock_take(&cache_lock);
-        if (!r->retired) preset_fill(r, page);
-        lock_drop(&cache_lock);
-    }
-    return true;
-}
 
 /* Under the lock: what was found a moment ago may have been invalidated since, and its table entries cleared. */
 static void fill_indirect(struct block *b, enum entry_kind kind, uint64_t table, gaddr pc) {
-    if (!worth_filling(table, pc)) return;
+    if (!tables_worth_filling(table, pc)) return;
     lock_take(&cache_lock);
     if (!b->dead && b->entry[kind]) cache_table_set(table, pc, b->entry[kind]);
     lock_drop(&cache_lock);
 }
 
 static void fill_return(gaddr pc) {
-    if (!worth_filling(TABLE_RET, pc)) return;
+    if (!tables_worth_filling(TABLE_RET, pc)) return;
     lock_take(&cache_lock);
     uint8_t *host = cache_find_site(pc).host;
     if (host) cache_table_set(TABLE_RET, pc, host);
@@ -349,29 +325,17 @@ void engine_init_tblock(struct tblock *t) {
     if (unlikely(tick_trace)) ticks_set_budget(t, 0);
 }
 
-static void map_fixed(uint64_t at, size_t len, int prot) {
-    long got = SYS(mmap, at, len, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (got != (long)at)
-        die("address %lx is taken (error %ld); is vm.overcommit_memory or an address limit in the way?", at, -got);
-}
-
-static void start_tables(void) {
-    map_fixed(LAYOUT_STUBS, PAGE_SIZE, PROT_READ | PROT_WRITE);
+static void start_stubs(void) {
+    if (SYS(mmap, LAYOUT_STUBS, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+            -1, 0) != (long)LAYOUT_STUBS)
+        die("no memory for the stubs of the lookup tables");
     memcpy((void *)LAYOUT_STUBS, rt_stubs, (size_t)(rt_stubs_end - rt_stubs));
     SYS(mprotect, LAYOUT_STUBS, PAGE_SIZE, PROT_READ | PROT_EXEC);
-    /* moved out of the runtime's image, without the cost of filling them; or by hand */
-    if (SYS(mremap, tables_initial, TABLES_SIZE, TABLES_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, LAYOUT_TABLES) ==
-        (long)LAYOUT_TABLES) {
-        if (SYS(mprotect, LAYOUT_TABLES, TABLES_SIZE, PROT_READ | PROT_WRITE) != 0)
-            die("no memory for the lookup tables");
-        return;
-    }
-    map_fixed(LAYOUT_TABLES, TABLES_SIZE, PROT_READ | PROT_WRITE);
-    memcpy((void *)LAYOUT_TABLES, tables_initial, TABLES_SIZE);
 }
 
 void engine_start(const struct policy *policy) {
     the_policy = policy;
     cache_start();
-    start_tables();
+    start_stubs();
+    tables_start();
 }

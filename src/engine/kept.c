@@ -50,12 +50,19 @@ static uint64_t checksum(struct kept_head *head, const void *a, size_t a_len, co
     return h;
 }
 
+/* Where the records are in the file: at a distance from their address that the kernel can map with huge pages, if they are many. */
+static uint64_t meta_offset(const struct kept_head *h) {
+    uint64_t address = h->base + h->size - h->meta_bytes;
+    if (h->meta_bytes < HUGE_PAGE) return h->code_bytes;
+    return h->code_bytes + (address - h->base - h->code_bytes) % HUGE_PAGE;
+}
+
 static bool head_fits(const struct kept_head *h, const struct kept_file *f, uint64_t file_size) {
     return h->magic == KEPT_MAGIC && h->build == build_id && h->policy == the_policy->id && same_file(&h->file, f) &&
            kept_place_is_valid(&(struct kept_place){h->base, h->size}, f) && h->code_bytes % PAGE_SIZE == 0 &&
            h->meta_bytes % PAGE_SIZE == 0 && h->code_bytes >= PAGE_SIZE && h->meta_bytes >= PAGE_SIZE &&
            h->code_bytes < h->size && h->meta_bytes < h->size && h->code_bytes + h->meta_bytes <= h->size &&
-           h->code_bytes + h->meta_bytes == file_size;
+           meta_offset(h) + h->meta_bytes == file_size;
 }
 
 static long open_image(const char *name, struct stat *st) {
@@ -89,7 +96,7 @@ static bool read_head(int fd, struct kept_head *head, const struct kept_file *f,
 static struct region *map_image(int fd, const struct stat *st, const struct kept_head *head) {
     struct region *r = (struct region *)head->base;
     uint64_t end = head->base + head->size, meta = end - head->meta_bytes;
-    if (!map_part(head->base, head->code_bytes, fd, 0) || !map_part(meta, head->meta_bytes, fd, head->code_bytes) ||
+    if (!map_part(head->base, head->code_bytes, fd, 0) || !map_part(meta, head->meta_bytes, fd, meta_offset(head)) ||
         !is_whole(fd, st, &r->kept, (void *)meta) || (uint64_t)r->base != head->base || (uint64_t)r->end != end)
         return NULL;
     r->code_open = r->base + head->code_bytes;
@@ -202,12 +209,13 @@ static void seclude(const struct copy *c) {
     }
 }
 
-static bool write_all(int fd, const uint8_t *p, size_t n) {
+static bool write_all(int fd, const uint8_t *p, size_t n, uint64_t at) {
     while (n) {
-        long got = SYS(write, fd, p, n);
+        long got = SYS(pwrite64, fd, p, n, at);
         if (got <= 0) return false;
         p += got;
         n -= (size_t)got;
+        at += (uint64_t)got;
     }
     return true;
 }
@@ -222,8 +230,10 @@ static void write_image(const struct copy *c) {
         fd = SYS(openat, AT_FDCWD, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     }
     if (fd < 0) return;
-    bool done = write_all((int)fd, c->buf, c->code_bytes + c->meta_bytes);
-    kept_mark((int)fd, NULL, ((struct region *)c->buf)->kept.checksum);
+    const struct kept_head *head = &((const struct region *)c->buf)->kept;
+    bool done = write_all((int)fd, c->buf, c->code_bytes, 0) &&
+                write_all((int)fd, c->buf + c->code_bytes, c->meta_bytes, meta_offset(head));
+    kept_mark((int)fd, NULL, head->checksum);
     SYS(close, fd);
     if (!done || SYS(rename, temp, name) != 0) SYS(unlink, temp);
 }

@@ -45,15 +45,16 @@
 #define LAYOUT_RT UL(0x7ef000000000)       /* image of the runtime */
 #define LAYOUT_RT_ARENA UL(0x7ef100000000) /* its own memory, bump allocated */
 #define LAYOUT_RT_ARENA_END UL(0x7ef700000000)
-#define LAYOUT_CKPT UL(0x7ef0a0000000)    /* where checkpoints are given to the controller, ckpt/area.h */
-#define LAYOUT_WORKERS UL(0x7ef0b0000000) /* what a timeline says to its workers */
-#define LAYOUT_VDSO UL(0x7ef0c0000000)    /* the kernel's vDSO, when the program does not see it */
-#define LAYOUT_CHANNEL UL(0x7ef0d0000000) /* memory shared with the controller */
-#define LAYOUT_RING UL(0x7ef0e0000000)    /* the ring of this address space's stream; its data twice in a row */
-#define LAYOUT_STUBS UL(0x7ef0f0000000)   /* miss stubs: what empty table entries point to */
-#define LAYOUT_SHARED UL(0x7ef700000000)  /* tables of memory shared between processes, log/shared.h */
-#define LAYOUT_TRACES UL(0x7ef7f0000000)  /* who traces whom inside the sphere, sphere/trace_table.h */
-#define LAYOUT_THREADS UL(0x7ef800000000) /* thread blocks, one slot each */
+#define LAYOUT_CKPT UL(0x7ef0a0000000)        /* where checkpoints are given to the controller, ckpt/area.h */
+#define LAYOUT_WORKERS UL(0x7ef0b0000000)     /* what a timeline says to its workers */
+#define LAYOUT_VDSO UL(0x7ef0c0000000)        /* the kernel's vDSO, when the program does not see it */
+#define LAYOUT_CHANNEL UL(0x7ef0d0000000)     /* memory shared with the controller */
+#define LAYOUT_RING UL(0x7ef0e0000000)        /* the ring of this address space's stream; its data twice in a row */
+#define LAYOUT_STUBS UL(0x7ef0f0000000)       /* miss stubs: what empty table entries point to */
+#define LAYOUT_TABLES_COPY UL(0x7ef0f0200000) /* lookup tables that are about to take their place */
+#define LAYOUT_SHARED UL(0x7ef700000000)      /* tables of memory shared between processes, log/shared.h */
+#define LAYOUT_TRACES UL(0x7ef7f0000000)      /* who traces whom inside the sphere, sphere/trace_table.h */
+#define LAYOUT_THREADS UL(0x7ef800000000)     /* thread blocks, one slot each */
 #define LAYOUT_THREADS_END UL(0x7eff00000000)
 #define LAYOUT_THREAD_SLOT UL(0x100000)
 #define LAYOUT_GUEST_END UL(0x7ffffffff000)

@@ -10,6 +10,7 @@
 typedef uint64_t gaddr;
 
 #define PAGE_SIZE 4096ull
+#define HUGE_PAGE (2ull << 20)
 #define PAGE_MASK (~(PAGE_SIZE - 1))
 #define PAGE_DOWN(x) ((x)&PAGE_MASK)
 #define PAGE_UP(x) (((x) + PAGE_SIZE - 1) & PAGE_MASK)
