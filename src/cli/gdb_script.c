@@ -1,4 +1,4 @@
-/* What gdb is told when it starts. Plain commands, no Python: not every gdb has it. */
+/* What gdb is told when it starts. Plain commands: not every gdb has Python; `why` can do more with it. */
 #include "cli/gdb_script.h"
 
 static const char before[] = "set $reprise_confirm = $_gdb_setting(\"confirm\")\n"
@@ -138,6 +138,50 @@ static const char commands[] =
     "Usage: why [-n N] EXPR\n"
     "end\n";
 
+/* With Python, any expression in the language of the program, with spaces, and what is in registers. */
+static const char better_why[] =
+    "if !$_isvoid($_streq)\n" /* a function of gdb that is written in Python */
+    "python\n"
+    "import re\n"
+    "class Why(gdb.Command):\n"
+    "    \"\"\"Where the value of an expression came from: the last write to it, and what that write read.\n"
+    "Usage: why [-n N] EXPR\"\"\"\n"
+    "    def __init__(self):\n"
+    "        super().__init__('why', gdb.COMMAND_DATA, gdb.COMPLETE_EXPRESSION)\n"
+    "    def register(self, name):\n" /* of a variable, in the innermost frame */
+    "        try:\n"
+    "            said = gdb.execute('info address ' + name, to_string=True)\n"
+    "        except gdb.error:\n"
+    "            return None\n"
+    "        pc = gdb.selected_frame().pc()\n"
+    "        ranges = re.findall(r'Range (0x\\w+)-(0x\\w+): a variable in (\\$\\w+)', said)\n"
+    "        here = [r for start, end, r in ranges if int(start, 16) <= pc < int(end, 16)]\n"
+    "        return (here or (not ranges and re.findall(r'a variable in (\\$\\w+)', said)) or [None])[0]\n"
+    "    def place(self, text):\n"
+    "        value = gdb.parse_and_eval(text)\n"
+    "        if value.type.code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF):\n"
+    "            value = value.referenced_value()\n"
+    "        if value.address is not None:\n"
+    "            return '%#x %d' % (int(value.address), value.type.sizeof)\n"
+    "        if gdb.selected_frame().level() == 0:\n"
+    "            register = text if re.fullmatch(r'\\$\\w+', text) else self.register(text)\n"
+    "            if register:\n"
+    "                return register\n"
+    "        raise gdb.GdbError('%s is neither in memory nor in a register here' % text)\n"
+    "    def invoke(self, text, from_tty):\n"
+    "        parts = re.fullmatch(r'\\s*(?:-n\\s*(\\d+)\\s+)?(\\S.*?)\\s*', text)\n"
+    "        if not parts:\n"
+    "            print('why [-n N] EXPR: where the value of EXPR came from')\n"
+    "            return\n"
+    "        try:\n"
+    "            place = self.place(parts.group(2))\n"
+    "        except gdb.error as e:\n"
+    "            raise gdb.GdbError(str(e))\n"
+    "        gdb.execute('monitor why %s -n %s' % (place, parts.group(1) or 1))\n"
+    "Why()\n"
+    "end\n"
+    "end\n";
+
 static const char after[] = "if $reprise_confirm\n"
                             "  set confirm on\n"
                             "end\n";
@@ -145,6 +189,7 @@ static const char after[] = "if $reprise_confirm\n"
 void gdb_script_write(const struct gdb_script *s, FILE *f) {
     fputs(before, f);
     fputs(commands, f);
+    fputs(better_why, f);
     if (s->sysroot)
         fprintf(f, "set sysroot %s\n", s->sysroot);
     else

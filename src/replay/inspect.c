@@ -102,6 +102,11 @@ bool inspect_is_where_recorded(struct timeline *t) {
     return r && r->pc == pc && r->gpr[RSP] == rsp;
 }
 
+bool inspect_has_left(struct target *target) {
+    struct timeline *t = timeline_of(target);
+    return t->diversion && !inspect_is_where_recorded(t);
+}
+
 bool inspect_set_registers(struct target *target, int tid, const struct registers *in) {
     struct timeline *t = timeline_of(target);
     uint32_t number;
@@ -204,7 +209,9 @@ size_t inspect_auxv(struct target *target, void *to, size_t cap) {
 }
 
 size_t inspect_siginfo(struct target *target, void *to, size_t cap) {
-    const struct worker_stop *s = &stands(timeline_of(target))->stop;
+    struct timeline *t = timeline_of(target);
+    const struct worker *w = inspect_has_left(target) ? t->diversion : t->now;
+    const struct worker_stop *s = &w->stop;
     if (s->reason != WORKER_SIGNAL && s->reason != WORKER_EXITED) return 0;
     if (!s->has_siginfo) return 0;
     size_t n = cap < sizeof s->siginfo ? cap : sizeof s->siginfo;

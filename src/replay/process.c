@@ -185,6 +185,8 @@ static bool write_registers(struct target *t, int tid, const struct registers *i
 static size_t read_memory(struct target *t, uint64_t addr, void *to, size_t n) {
     return now(t)->ops->read_memory(now(t), addr, to, n);
 }
+static bool has_left(struct target *t) { return now(t)->ops->has_left(now(t)); }
+
 static bool write_memory(struct target *t, uint64_t addr, const void *from, size_t n) {
     return now(t)->ops->write_memory(now(t), addr, from, n);
 }
@@ -262,6 +264,7 @@ static const struct target_ops process_ops = {
     .write_registers = write_registers,
     .read_memory = read_memory,
     .write_memory = write_memory,
+    .has_left = has_left,
     .threads = threads,
     .regions = regions,
     .auxv = auxv,

@@ -302,7 +302,10 @@ static struct stop forward(struct timeline *t, bool step, uint32_t thread) {
         run_leaving_checkpoints(t, w, run);
     if (w == t->diversion && worker_is_over(w)) { /* what was called has ended its copy of the process */
         timeline_return(t);
-        return stop_with(t->now, STOP_STEP);
+        struct stop s = stop_with(t->now, STOP_STEP);
+        snprintf(s.text, sizeof s.text,
+                 "The copy of the process that was changed has ended: this is the recording again");
+        return s;
     }
     return timeline_stop_of(w);
 }
@@ -468,6 +471,7 @@ static const struct target_ops timeline_ops = {
     .write_registers = inspect_set_registers,
     .read_memory = inspect_memory,
     .write_memory = inspect_set_memory,
+    .has_left = inspect_has_left,
     .threads = inspect_threads,
     .regions = inspect_regions,
     .auxv = inspect_auxv,

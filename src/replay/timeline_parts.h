@@ -101,6 +101,7 @@ bool inspect_is_where_recorded(struct timeline *);
 bool inspect_registers(struct target *, int tid, struct registers *out);
 bool inspect_set_registers(struct target *, int tid, const struct registers *in);
 size_t inspect_memory(struct target *, uint64_t addr, void *to, size_t n);
+bool inspect_has_left(struct target *);
 bool inspect_set_memory(struct target *, uint64_t addr, const void *from, size_t n);
 size_t inspect_threads(struct target *, struct thread_facts *out, size_t cap);
 size_t inspect_regions(struct target *, struct memory_region *out, size_t cap);

@@ -26,8 +26,10 @@ static bool do_seek(struct gdb *g, const char *args, struct out *o) {
 
 static bool do_when(struct gdb *g, const char *args, struct out *o) {
     char text[POSITION_TEXT];
-    out_format(o, "Position %s, thread %d\n", position_text(g->target->ops->where(g->target), text),
-               g->target->ops->current_thread(g->target));
+    bool has_left = g->target->ops->has_left && g->target->ops->has_left(g->target);
+    out_format(o, "Position %s, thread %d%s\n", position_text(g->target->ops->where(g->target), text),
+               g->target->ops->current_thread(g->target),
+               has_left ? "; the program was sent elsewhere from there, in a copy: going back ends that" : "");
     return true;
 }
 

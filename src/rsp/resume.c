@@ -239,6 +239,8 @@ static void say_how(struct gdb *g, const struct stop *s) {
         snprintf(text, sizeof text, "[The process exits here with status %d]\n", s->status);
     else if (s->reason == STOP_KILLED)
         snprintf(text, sizeof text, "[The process is killed here by signal %d]\n", s->signo);
+    else if (s->reason == STOP_STEP && s->text[0])
+        snprintf(text, sizeof text, "[%.*s]\n", (int)sizeof s->text - 1, s->text);
     if (text[0]) gdb_say(g, text);
 }
 
@@ -246,7 +248,7 @@ static void say_how(struct gdb *g, const struct stop *s) {
 static struct stop as_place(struct stop s) {
     if (s.reason == STOP_KILLED) s.reason = STOP_SIGNAL;
     if (s.reason == STOP_BEGIN || s.reason == STOP_END || s.reason == STOP_EXITED || s.reason == STOP_BREAKPOINT ||
-        s.reason == STOP_CALL || s.reason == STOP_RETURN || s.reason == STOP_FORK)
+        s.reason == STOP_CALL || s.reason == STOP_RETURN || s.reason == STOP_FORK || s.reason == STOP_FAILED)
         s.reason = STOP_STEP;
     return s;
 }
@@ -286,6 +288,7 @@ void stop_reply(struct gdb *g, struct stop s, enum report report) {
     case STOP_FORK: put_fork(g, s.child); break;
     case STOP_BEGIN: out_str(o, "replaylog:begin;"); break;
     case STOP_END:
+    case STOP_FAILED: /* or gdb would go on and on with the steps of a line */
     case STOP_EXITED:
     case STOP_KILLED: out_str(o, "replaylog:end;"); break;
     default: break;

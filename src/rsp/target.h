@@ -121,6 +121,8 @@ struct target_ops {
     /* Bytes read; less than n where memory ends. */
     size_t (*read_memory)(struct target *t, uint64_t addr, void *to, size_t n);
     bool (*write_memory)(struct target *t, uint64_t addr, const void *from, size_t n);
+    /* Whether execution has gone elsewhere in such a copy: not only memory was changed. NULL: never. */
+    bool (*has_left)(struct target *t);
     size_t (*threads)(struct target *t, struct thread_facts *out, size_t cap);
     size_t (*regions)(struct target *t, struct memory_region *out, size_t cap);
     size_t (*auxv)(struct target *t, void *to, size_t cap);

@@ -1,5 +1,6 @@
 #include "why/lines.h"
 
+#include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -11,6 +12,7 @@
 
 #define OBJECTS_MAX 256
 #define REGIONS_MAX 4096
+#define DEPTH_MAX 32 /* of namespaces and classes */
 
 /* An ELF file, opened once, and its debug information: its own, or that of the file that its build id names. */
 struct object {
@@ -148,16 +150,6 @@ static bool to_file_address(Elf *elf, const struct memory_region *r, uint64_t at
 
 /* ---- symbols ---- */
 
-static bool take_symbol(const GElf_Sym *s, const char *name, uint64_t at, uint64_t *best, struct source *out) {
-    if (GELF_ST_TYPE(s->st_info) != STT_FUNC || s->st_shndx == SHN_UNDEF || s->st_value > at) return false;
-    if (s->st_size && at - s->st_value >= s->st_size) return false;
-    if (!name || !name[0] || s->st_value < *best) return false;
-    *best = s->st_value;
-    snprintf(out->function, sizeof out->function, "%s", name);
-    out->offset = at - s->st_value;
-    return true;
-}
-
 /* Calls `each` for the symbols of a file until it says that it has enough. */
 static void for_symbols(Elf *elf, bool (*each)(void *arg, const GElf_Sym *, const char *name), void *arg) {
     for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
@@ -174,19 +166,73 @@ static void for_symbols(Elf *elf, bool (*each)(void *arg, const GElf_Sym *, cons
 
 struct function_search {
     uint64_t at, best;
-    struct source *out;
+    const char *name; /* NULL: none yet */
 };
 
 static bool look_for_function(void *arg, const GElf_Sym *s, const char *name) {
     struct function_search *f = arg;
-    take_symbol(s, name, f->at, &f->best, f->out);
+    if (GELF_ST_TYPE(s->st_info) != STT_FUNC || s->st_shndx == SHN_UNDEF || s->st_value > f->at) return false;
+    if (s->st_size && f->at - s->st_value >= s->st_size) return false;
+    if (!name || !name[0] || s->st_value < f->best) return false;
+    f->best = s->st_value;
+    f->name = name;
     return false;
 }
 
 static void find_function(const struct object *o, uint64_t at, struct source *out) {
-    struct function_search f = {.at = at, .out = out};
+    struct function_search f = {.at = at};
     for_symbols(o->elf, look_for_function, &f);
-    if (!out->function[0] && o->debug_elf) for_symbols(o->debug_elf, look_for_function, &f);
+    if (!f.name && o->debug_elf) for_symbols(o->debug_elf, look_for_function, &f);
+    if (!f.name) return;
+    snprintf(out->function, sizeof out->function, "%s", f.name);
+    out->offset = at - f.best;
+}
+
+/* What says more of a function that was declared elsewhere, or inlined; itself, if nothing does. */
+static Dwarf_Die declaration(Dwarf_Die die) {
+    Dwarf_Attribute a;
+    Dwarf_Die next;
+    static const unsigned links[] = {DW_AT_abstract_origin, DW_AT_specification};
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++)
+        if (dwarf_attr(&die, links[i], &a) && dwarf_formref_die(&a, &next)) die = next;
+    return die;
+}
+
+static bool holds_functions(Dwarf_Die *die) {
+    int tag = dwarf_tag(die);
+    return tag == DW_TAG_namespace || tag == DW_TAG_class_type || tag == DW_TAG_structure_type;
+}
+
+/* The function that has code at `at`. libdw itself does not look into namespaces. */
+static bool find_subprogram(Dwarf_Die *in, uint64_t at, int depth, Dwarf_Die *out) {
+    Dwarf_Die die;
+    for (int end = dwarf_child(in, &die); end == 0; end = dwarf_siblingof(&die, &die)) {
+        *out = die;
+        if (dwarf_tag(&die) == DW_TAG_subprogram && dwarf_haspc(&die, at) > 0) return true;
+        if (holds_functions(&die) && depth < DEPTH_MAX && find_subprogram(&die, at, depth + 1, out)) return true;
+    }
+    return false;
+}
+
+/* As the source calls it, with its classes and namespaces: symbols of C++ and Rust are hard to read. */
+static void name_in_source(Dwarf_Die *function, struct source *out) {
+    Dwarf_Die die = declaration(*function), *scopes = NULL;
+    const char *name = dwarf_diename(&die);
+    int n = name ? dwarf_getscopes_die(&die, &scopes) : 0;
+    size_t at = 0, cap = sizeof out->function;
+    for (int i = n; i-- > 1 && at < cap;) {
+        const char *outer = dwarf_diename(&scopes[i]);
+        if (holds_functions(&scopes[i]) && outer) at += (size_t)snprintf(out->function + at, cap - at, "%s::", outer);
+    }
+    if (n > 0 && at < cap) at += (size_t)snprintf(out->function + at, cap - at, "%s", name);
+    if (at >= cap) memcpy(out->function + cap - 4, "...", 4);
+    free(scopes);
+}
+
+static void find_name(const struct object *o, uint64_t at, struct source *out) {
+    Dwarf_Die unit, function;
+    if (out->function[0] != '_' || !o->dwarf || !dwarf_addrdie(o->dwarf, at, &unit)) return;
+    if (find_subprogram(&unit, at, 0, &function)) name_in_source(&function, out);
 }
 
 static void find_line(const struct object *o, uint64_t at, struct source *out) {
@@ -207,6 +253,7 @@ bool lines_find(struct lines *l, uint64_t pc, struct source *out) {
     uint64_t at;
     if (!o || !o->elf || !to_file_address(o->elf, r, pc, &at)) return true;
     find_function(o, at, out);
+    find_name(o, at, out);
     find_line(o, at, out);
     return true;
 }

@@ -5,7 +5,7 @@
 #include "rsp/target.h"
 
 struct source {
-    char function[256]; /* "": not known */
+    char function[256]; /* as it is called in the source; "": not known */
     uint64_t offset;    /* from its begin, if that is known */
     char file[512];     /* of the source; "": not known */
     int line;

@@ -98,16 +98,18 @@ static void keep_inputs(struct why *w, struct why_step *s, const struct flow *f,
 
 static bool is_stack_register(const struct place *p) { return p->is_register && (p->reg == 4 || p->reg == 5); }
 
-/* Of several inputs, the one that made most of the result: whose value is nearest to it. Memory goes before registers. */
+/* Of several inputs, the one that made most of the result: whose value is nearest to it. Memory goes before registers.
+ * n_inputs: all were followed. */
 static size_t most_plausible(const struct why_step *s, struct known result) {
-    size_t best = 0;
+    size_t best = s->n_inputs;
     uint64_t least = UINT64_MAX;
     for (size_t i = 0; i < s->n_inputs; i++) {
         const struct why_input *in = &s->input[i];
+        if (s->followed >> i & 1) continue;
         uint64_t away = UINT64_MAX - (in->place.is_register ? 0 : 1);
         if (result.is && in->has_value)
             away = in->value > result.value ? in->value - result.value : result.value - in->value;
-        if (away < least || (away == least && !in->place.is_register)) {
+        if (best == s->n_inputs || away < least || (away == least && !in->place.is_register)) {
             least = away;
             best = i;
         }
@@ -115,11 +117,20 @@ static size_t most_plausible(const struct why_step *s, struct known result) {
     return best;
 }
 
+static void follow_input(struct why_step *s, size_t i, struct place *next, struct known *value) {
+    s->followed |= 1u << i;
+    *next = s->input[i].place;
+    *value = (struct known){s->input[i].value, s->input[i].has_value};
+}
+
 /* What the step's instruction means for the trace. True: it goes on with *next. */
 static bool follow(struct why *w, struct why_step *s, const struct flow *f, const struct machine *m,
                    struct known result, struct place *next, struct known *value) {
     switch (f->kind) {
-    case FLOW_CONSTANT: snprintf(s->text, sizeof s->text, "a constant of the program: %#lx", f->value); return false;
+    case FLOW_CONSTANT:
+        s->is_constant = true;
+        snprintf(s->text, sizeof s->text, "a constant of the program: %#lx", f->value);
+        return false;
     case FLOW_RETURN_ADDRESS: snprintf(s->text, sizeof s->text, "the return address of a call"); return false;
     case FLOW_PROCESSOR: snprintf(s->text, sizeof s->text, "an input: what the processor says"); return false;
     case FLOW_CALL: return false;
@@ -136,8 +147,7 @@ static bool follow(struct why *w, struct why_step *s, const struct flow *f, cons
         snprintf(s->text, sizeof s->text, "an address on the stack");
         return false;
     }
-    *next = s->input[i].place;
-    *value = (struct known){s->input[i].value, s->input[i].has_value};
+    follow_input(s, i, next, value);
     return true;
 }
 
@@ -293,12 +303,31 @@ static bool forget_saved_register(struct why *w) {
     return true;
 }
 
+/* A factor, an offset or a mask that was followed to a constant explains little: back to the last result between there and the
+ * store that has another input, and on with that. */
+static bool try_other_input(struct why *w, struct place *next, struct known *value) {
+    if (!w->n || !w->steps[w->n - 1].is_constant) return false;
+    for (size_t i = w->n - 1; i-- > 0;) {
+        struct why_step *s = &w->steps[i];
+        size_t other = s->n_inputs > 1 ? most_plausible(s, NO_VALUE) : s->n_inputs;
+        if (other < s->n_inputs && !is_stack_register(&s->input[other].place)) {
+            if (w->target->ops->seek(w->target, s->at).reason == STOP_FAILED) return false;
+            w->n = i + 1;
+            follow_input(s, other, next, value);
+            return true;
+        }
+        if (s->kind != WHY_REGISTER) return false;
+    }
+    return false;
+}
+
 static void trace(struct why *w, struct place p, unsigned stores) {
     struct known value = known_from(w->value, w->n_value, w->asked.len);
     for (unsigned done = 0, hops = 0; hops < HOPS;) {
         bool stored = false;
         if (!p.is_register && done == stores) return;
-        if (p.is_register ? !trace_register(w, &p, &value) : !trace_memory(w, &p, &value, &stored)) return;
+        bool goes_on = p.is_register ? trace_register(w, &p, &value) : trace_memory(w, &p, &value, &stored);
+        if (!goes_on && !(p.is_register && try_other_input(w, &p, &value))) return;
         if (stored && forget_saved_register(w)) stored = false;
         hops = stored ? 0 : hops + 1;
         done += stored;
@@ -319,7 +348,10 @@ bool why_ask(struct why *w, const struct why_question *q) {
         struct known k = value_of(w, &w->asked, &m);
         if (k.is) memcpy(w->value, &k.value, w->n_value = w->asked.len);
     }
-    trace(w, w->asked, q->stores);
+    if (!w->asked.is_register && !w->n_value)
+        lose(w, w->asked, "nothing is mapped there");
+    else
+        trace(w, w->asked, q->stores);
     for (size_t i = 0; i < w->n; i++) w->steps[i].at.event |= q->program << POSITION_PROGRAM;
     q->target->ops->come_back(q->target);
     return true;

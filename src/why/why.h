@@ -39,6 +39,8 @@ struct why_step {
     size_t n_before, n_after; /* bytes known; 0: none */
     struct why_input input[FLOW_INPUTS];
     size_t n_inputs;
+    unsigned followed; /* one bit for each input */
+    bool is_constant;
     char text[1024];
 };
 

@@ -481,6 +481,45 @@ def from_a_checkpoint(recordings):
 
 
 @scenario(quick=True)
+def why_expressions(recordings):
+    """Registers, variables in registers, any expression; arithmetic leads to the input, not to the factor; names of C++."""
+    with Gdb(recordings.of("origin 77"), args=["-e"]) as gdb:
+        if "python" in gdb.do("python print('has ' + 'it')").lower():
+            raise Skipped("gdb without Python")
+        at = gdb.where()
+        for command in ("why value", "why -n 3 value", "why $" + re.search(r"in \$(\w+)", gdb.do("info address value")).group(1)):
+            gdb.expect(command, "= 0xe7", "from", "an input: argument 1 of the program, \"77\"")
+        gdb.expect("why threshold + 1", "neither in memory nor in a register")
+        gdb.expect("why nosuch", "No symbol")
+        gdb.expect("why -n 2 * & threshold", "4 bytes = 0x64", "as it is in")
+        gdb.expect("why *kept", "not there", "nothing is mapped there")
+        check(gdb, gdb.where() == at, "another place")
+    with Gdb(recordings.of("throws"), args=["-e"]) as gdb:
+        gdb.expect("why destroyed", "Shape::~Shape ()")
+
+
+@scenario(quick=True)
+def sent_elsewhere(recordings):
+    """jump and return happen in a copy, and gdb says so; going back is in the recording."""
+    with Gdb(recordings.of("steps")) as gdb:
+        gdb.do("break total", "continue")
+        at = gdb.where(["counter", "$sp"])
+        gdb.do("return")
+        gdb.expect("bt 1", "main")
+        gdb.expect("when", "Position " + at.text, "was sent elsewhere from there, in a copy")
+        gdb.do("stepi", "stepi")
+        gdb.expect("when", "Position " + at.text, "in a copy")
+        gdb.do("reverse-stepi", "stepi")
+        check(gdb, gdb.where(["counter", "$sp"]) == at, "another place")
+        gdb.do("set var counter = 99", "delete")
+        check(gdb, "copy" not in gdb.do("when"), "only a variable was changed")
+        gdb.expect("jump exit", "has ended: this is the recording again")
+        check(gdb, gdb.where(["counter", "$sp"]) == at, "another place")
+        gdb.expect("print add(1, 2)", "= 3")
+        check(gdb, "si_signo" not in gdb.do("print $_siginfo"), "a signal that there is not")
+
+
+@scenario(quick=True)
 def information(recordings):
     """What gdb tells of a process, and what it must not begin."""
     with Gdb(recordings.of("steps"), args=["-e"]) as gdb:

@@ -338,6 +338,7 @@ static void test_running(void **state) {
     REPLY("vCont", "E01");
     REPLY("vCont;", "E01");
     REPLY("vCont;s:3e8;", "E01");
+    REPLY_HAS("vCont;s:77", "replaylog:end;"); /* a replay that fails is no step that could go on */
     REPLY("vCont;C", "E01");
     fake.t = 0, fake.signal_at = 500;
     STOPS("vCont;c", "T1e thread:3ea;");
