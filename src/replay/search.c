@@ -228,3 +228,20 @@ struct stop search_back(struct timeline *t) {
     }
     return timeline_go_to_begin(t);
 }
+
+static bool is_behind(const struct worker_hit *h, struct position p) {
+    struct position at = h->by_op ? (struct position){h->op_event, h->op_ticks, UINT64_MAX} : position_of(&h->place);
+    return position_compare(at, p) > 0;
+}
+
+struct stop search_stepped_over(struct timeline *t, struct position from, struct stop stepped) {
+    struct position to = position_of(&t->now->stop.place);
+    bool may_stop = t->n_breaks || t->has_catches || may_signal(t);
+    if (stepped.reason != STOP_STEP || !may_stop || from.event < to.event + 2) return stepped;
+    struct hits hits;
+    struct worker *w = session_fork(&t->session, t->now);
+    enum found found = w ? collect(t, w, from, false, &hits) : FOUND_TROUBLE;
+    session_kill(&t->session, w);
+    bool is_hit = found == FOUND_HIT && is_behind(&hits.list[hits.n - 1], to);
+    return is_hit ? stop_at_hit(t, &hits, from) : stepped;
+}

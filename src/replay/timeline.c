@@ -270,7 +270,6 @@ static struct stop one_place_back(struct timeline *t) {
 
 /* The place before may be in front of the same instruction: events came between. Going forwards, one is in front of the events, too. */
 static struct stop reverse_step(struct timeline *t) {
-    if (!resolve(t)) return timeline_failure("the present place cannot be found again");
     const struct worker_stop from = t->now->stop;
     for (;;) {
         struct stop out = one_place_back(t);
@@ -282,6 +281,18 @@ static struct stop reverse_step(struct timeline *t) {
         if (out.reason == STOP_STEP && now->is_again) continue;
         if (out.reason != STOP_STEP || !same || (from.reason != WORKER_SIGNAL && !is_before)) return out;
     }
+}
+
+/* Of the R-thread that runs, or of another one. */
+static struct stop reverse_step_of(struct timeline *t, const struct worker_thread *other) {
+    if (!resolve(t)) return timeline_failure("the present place cannot be found again");
+    struct position from = position_of(&t->now->stop.place);
+    struct stop s;
+    if (!other)
+        s = reverse_step(t);
+    else
+        s = other->has_op ? timeline_before_op(t, other->op_event, other->op_ticks) : stop_with(t->now, STOP_BEGIN);
+    return search_stepped_over(t, from, s);
 }
 
 /* ---- forwards ---- */
@@ -318,7 +329,7 @@ static struct stop run(struct target *target, bool backward, bool step) {
     if (!backward)
         s = forward(t, step, stands(t)->stop.place.thread);
     else
-        s = step ? reverse_step(t) : search_back(t);
+        s = step ? reverse_step_of(t, NULL) : search_back(t);
     if (was_interrupted(t)) forget_interrupt(t);
     return s;
 }
@@ -330,11 +341,7 @@ static struct stop step_of(struct target *target, bool backward, int tid) {
     if (tid == stands(t)->stop.tid) return run(target, backward, true);
     search_forget(t);
     if (!inspect_thread(t, tid, &who)) return timeline_failure("there is no such thread here");
-    struct stop s;
-    if (!backward)
-        s = forward(t, true, who.number);
-    else
-        s = who.has_op ? timeline_before_op(t, who.op_event, who.op_ticks) : stop_with(t->now, STOP_BEGIN);
+    struct stop s = backward ? reverse_step_of(t, &who) : forward(t, true, who.number);
     if (was_interrupted(t)) forget_interrupt(t);
     return s;
 }

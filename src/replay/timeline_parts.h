@@ -120,6 +120,8 @@ size_t excursion_history(struct target *, uint64_t ticks, uint64_t written, stru
 /* search.c */
 /* Backwards to the last hit of a breakpoint, watchpoint or signal, or to the begin. */
 struct stop search_back(struct timeline *);
+/* Behind a step back of one thread from `from`: what others did meanwhile may be something to stop for. */
+struct stop search_stepped_over(struct timeline *, struct position from, struct stop stepped);
 /* The present is left by another way: what was prepared for the next search back is of no use. */
 void search_forget(struct timeline *);
 

@@ -22,6 +22,7 @@ struct page {
     uint32_t first; /* of the watchpoints on it, in links */
     bool reads;     /* reads are watched, too */
     bool is_there;  /* `was` holds what was in it */
+    bool is_mapped;
     bool is_open;
     bool is_filtered; /* never closed to the program: its stores are looked at instead */
     uint32_t opened;  /* how often; of no interest once it is filtered */
@@ -163,6 +164,20 @@ static bool compare_watched(struct page *p, bool *changed, gaddr *addr) {
     return true;
 }
 
+/* A value that can be read from now on, or no more, has changed. */
+static bool comes_or_goes(struct page *p, gaddr *addr) {
+    const struct mapping *m = aspace_peek(p->at);
+    bool is_mapped = m && !m->runtime, changed = false;
+    for (uint32_t l = p->first; l != NONE && is_mapped != p->is_mapped; l = links[l].next) {
+        const struct worker_break *w = &watches.items[links[l].watch];
+        if (w->kind != WORKER_BREAK_WRITE) continue;
+        changed = true;
+        *addr = w->addr;
+    }
+    p->is_mapped = is_mapped;
+    return changed;
+}
+
 /* Compares, takes over what is there now and closes. */
 static bool close_page(struct page *p, gaddr *addr) {
     uint8_t now[PAGE_SIZE];
@@ -184,6 +199,7 @@ static bool close_page(struct page *p, gaddr *addr) {
             *addr = w->addr;
         }
     }
+    if (comes_or_goes(p, addr)) changed = true;
     if (is_there) memcpy(p->was, now, PAGE_SIZE);
     p->is_there = is_there;
     p->is_open = false;

@@ -38,6 +38,7 @@ MIRRORS = [
     ("watch_static", "steps_static", "watch", ["watch first"], "continue", "reverse-continue", ["first"]),
     ("watch_stripped", "steps_stripped_nopie", "watch", ["watch *(int*)@counter"], "continue", "reverse-continue", ["*(int*)@counter"]),
     ("watch_threads", "threads", "watch", ["watch rounds"], "continue", "reverse-continue", ["rounds", "turn"]),
+    ("watch_mapping", "unmaps", "watch", ["watch *(char *)0x200000000"], "continue", "reverse-continue", ["*(char *)0x200000000"]),
     ("watch_condition", "threads", "watch", ["watch rounds if turn % 2 == 1"], "continue", "reverse-continue", ["turn % 2"]),
     ("watch_signals", "signals", "watch", ["handle all nostop noprint pass", "watch handled", "watch faults"], "continue", "reverse-continue", ["handled + faults"]),
     ("stepi", "steps", "steps", ["break main", "continue"], "stepi", "reverse-stepi", ["$rsp", "$rax", "$eflags"], 150),

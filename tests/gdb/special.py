@@ -320,6 +320,24 @@ def step_another_thread(recordings):
 
 
 @scenario()
+def step_over_others(recordings):
+    """Instruction by instruction back over a call in which others ran: their breakpoints and watchpoints stop it, as forwards."""
+    with Gdb(recordings.of("threads")) as gdb:
+        gdb.do("break threads.c:45", "continue", "delete")
+        here = gdb.where()
+        for stop, said in (("break take_turn", "Breakpoint 2, take_turn"), ("watch rounds", "Hardware watchpoint 4")):
+            gdb.do(f"seek {here.text}", stop)
+            gdb.expect("reverse-stepi 3000", said)
+            at = gdb.where(["rounds", "turn"])
+            check(gdb, at.thread != here.thread, f"not by another thread: {at}")
+            gdb.do("delete")
+            gdb.do(f"seek {here.text}", stop)
+            gdb.do("reverse-continue")
+            check(gdb, gdb.where(["rounds", "turn"]) == at, f"{at}, but reverse-continue leads to {gdb.where()}")
+            gdb.do("delete")
+
+
+@scenario()
 def step_to_thread_end(recordings):
     """A thread that ends while it is stepped: somebody else is there."""
     with Gdb(recordings.of("threads")) as gdb:
