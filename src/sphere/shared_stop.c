@@ -3,10 +3,10 @@
 #include <linux/futex.h>
 #include <linux/time_types.h>
 
-#include "inproc/fmt.h"
 #include "inproc/sys.h"
 #include "recorder/order.h"
 #include "sphere/shared.h"
+#include "sphere/task_state.h"
 
 enum { SIGSTOP_ = 19, SIGTSTP_ = 20, SIGTTIN_ = 21, SIGTTOU_ = 22 };
 enum stopping { STOP_NONE, STOP_ASKED, STOP_READY, STOP_SENT }; /* shared_sharer.stopping */
@@ -52,20 +52,8 @@ static bool is_meant(const struct shared_sharer *s, int pid) {
     return SYS(getpgid, s->pid) == group;
 }
 
-/* The letter of its state, or 'X': it is no more. */
-static char state_of(uint32_t pid) {
-    char text[512], path[32];
-    fmt_into(path, sizeof path, "/proc/%u/stat", pid);
-    long fd = SYS(openat, -100 /* AT_FDCWD */, path, 02000000 /* O_CLOEXEC */);
-    if (fd < 0) return 'X';
-    long n = SYS(read, fd, text, sizeof text - 1);
-    SYS(close, fd);
-    while (n > 0 && text[n - 1] != ')') n--; /* the name may hold anything */
-    return n > 0 && n + 1 < (long)sizeof text ? text[n + 1] : 'X';
-}
-
 static bool is_halted(const struct shared_sharer *s) {
-    char state = state_of(s->pid);
+    char state = task_state((int)s->pid);
     return state == 'T' || state == 't' || state == 'Z' || state == 'X';
 }
 

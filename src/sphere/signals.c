@@ -14,6 +14,7 @@
 #include "sphere/mode.h"
 #include "sphere/shared.h"
 #include "sphere/sigframe.h"
+#include "sphere/task_state.h"
 #include "sphere/traced.h"
 
 #define SA_NODEFER_ 0x40000000ull
@@ -31,6 +32,7 @@
 #define SIGFPE_ 8
 #define SIGSEGV_ 11
 #define SIGCHLD_ 17
+#define SIGSTOP_ 19
 
 #define RFLAGS_DF 0x400ull
 #define RFLAGS_RF 0x10000ull
@@ -397,9 +399,9 @@ bool signals_restart(const struct thread *t) {
 /* Natively the program stops by itself; here the signal has come to us because it is traced. */
 static bool default_stops(int signo) { return signo >= 19 && signo <= 22; }
 
-static void stop_process(void) {
-    long self = SYS(getpid);
-    SYS(kill, self, 19 /* SIGSTOP */);
+static void stop_process(struct thread *t, int signo) {
+    if (signo != SIGSTOP_ && task_group_is_orphaned()) return;
+    if (!traced_group_stop(t, signo)) SYS(kill, t->tgid, SIGSTOP_);
 }
 
 /* The handler's stack cannot be written: SIGSEGV instead, which may have a stack of its own. */
@@ -409,9 +411,7 @@ static bool no_frame(struct thread *t, int signo) {
     return signals_deliver(t, &segv, EVF_AFTER);
 }
 
-/* Delivers one signal. True: the program's registers now point at a handler. */
-bool signals_deliver(struct thread *t, struct pending_signal *s, uint8_t flags) {
-    if (the_mode->before_signal && !the_mode->before_signal(t, s, &flags)) return false;
+static bool deliver(struct thread *t, struct pending_signal *s, uint8_t flags) {
     int signo = s->info.signo;
     if (the_mode->signal && !the_mode->signal(t, s, flags)) return false;
     struct process *p = t->process;
@@ -428,7 +428,7 @@ bool signals_deliver(struct thread *t, struct pending_signal *s, uint8_t flags) 
     if (sa.handler == 0) {
         if (default_ignores(signo) || is_init(t)) return false;
         if (default_stops(signo)) {
-            stop_process();
+            if (the_mode->kernel_signals) stop_process(t, signo);
             return false;
         }
         signals_die(t, &s->info);
@@ -446,6 +446,13 @@ bool signals_deliver(struct thread *t, struct pending_signal *s, uint8_t flags) 
     if (traced_may(t)) traced_in_handler(t);
     return true;
 }
+
+bool signals_deliver(struct thread *t, struct pending_signal *s, uint8_t flags) {
+    if (the_mode->before_signal && !the_mode->before_signal(t, s, &flags)) return false;
+    return deliver(t, s, flags);
+}
+
+void signals_deliver_chosen(struct thread *t, struct pending_signal *s) { deliver(t, s, EVF_AFTER); }
 
 /* A page fault that we caused ourselves: watched code pages, shared pages of others. */
 static bool is_own_fault(struct thread *t, const struct pending_signal *s) {

@@ -20,6 +20,8 @@ void signals_safepoint(struct tblock *tb);
 /* Delivers s: builds the handler's frame, or ends the process. flags: EVF_* of the event that it is. True: the program's registers
  * now point at a handler. */
 bool signals_deliver(struct thread *t, struct pending_signal *s, uint8_t flags);
+/* One that a tracer has chosen in the place of another, behind which it comes. */
+void signals_deliver_chosen(struct thread *t, struct pending_signal *s);
 /* The same for everything that waits; modes that defer signals. */
 void signals_deliver_deferred(struct thread *t, uint8_t flags);
 /* The mask of a wait that is over, if no handler was called. */

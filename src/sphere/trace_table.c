@@ -131,8 +131,9 @@ struct tracee *trace_claim(int tid, int tgid, int tracer) {
         e->tracer = tracer;
         e->wants = e->options = 0;
         e->visits = e->seized = e->reported = e->regs_changed = e->extended_changed = e->mask_changed = false;
+        e->noticed = e->listens = e->was_interrupted = false;
         e->how = RESUME_CONT;
-        e->signal = e->status = 0;
+        e->signal = e->status = e->stop_code = e->stop_sender = 0;
         e->message = 0;
         e->letter.kind = LETTER_NONE;
         return e;

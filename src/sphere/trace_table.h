@@ -23,9 +23,18 @@ enum tracee_state {
     TRACEE_ENDED,   /* the tracer has yet to be told */
 };
 
-enum trace_want { TRACE_WANT_SIGSTOP = 1, TRACE_WANT_TRAP = 2 }; /* ATTACH or SIGSTOP; INTERRUPT */
+/* ATTACH or SIGSTOP; INTERRUPT; another thread of its process was stopped by a signal */
+enum trace_want { TRACE_WANT_SIGSTOP = 1, TRACE_WANT_TRAP = 2, TRACE_WANT_GROUP_STOP = 4 };
 
-enum trace_resume { RESUME_CONT, RESUME_SYSCALL, RESUME_STEP, RESUME_SYSEMU, RESUME_SYSEMU_STEP, RESUME_DETACH };
+enum trace_resume {
+    RESUME_CONT,
+    RESUME_SYSCALL,
+    RESUME_STEP,
+    RESUME_SYSEMU,
+    RESUME_SYSEMU_STEP,
+    RESUME_LISTEN, /* stays stopped, for the kernel */
+    RESUME_DETACH
+};
 
 /* What is asked of a process, for its memory: a thread of it that is stopped answers, or one that is brought to a safepoint. */
 /* WRITE: as the process itself could; POKE: as a debugger does. */
@@ -63,11 +72,16 @@ struct tracee {
     bool seized;
     bool visits;   /* nobody traces it: another process only wants its memory */
     bool reported; /* STOPPED: the tracer has been told */
-    bool is_signal_stop, regs_changed, extended_changed, mask_changed;
-    uint8_t how;      /* enum trace_resume: how it was let go last */
-    int32_t status;   /* STOPPED, ENDED: as wait() gives it */
-    int32_t signal;   /* to be delivered when it goes on */
-    uint64_t message; /* PTRACE_GETEVENTMSG */
+    bool has_siginfo, regs_changed, extended_changed, mask_changed;
+    bool noticed;                   /* the tracee knows that it is one */
+    bool listens;                   /* the kernel has stopped it, after PTRACE_LISTEN */
+    bool was_interrupted;           /* it is continued only because the tracer wants it to stop for it again */
+    int32_t stop_code, stop_sender; /* TRACE_WANT_SIGSTOP: its siginfo */
+    uint8_t group_stop;             /* TRACE_WANT_GROUP_STOP: the signal */
+    uint8_t how;                    /* enum trace_resume: how it was let go last */
+    int32_t status;                 /* STOPPED, ENDED: as wait() gives it */
+    int32_t signal;                 /* to be delivered when it goes on */
+    uint64_t message;               /* PTRACE_GETEVENTMSG */
     uint64_t sigmask;
     struct siginfo_raw info;
     struct syscall_info call;

@@ -17,6 +17,7 @@
 
 #define SIGTRAP_ 5
 #define SIGCHLD_ 17
+#define SIGCONT_ 18
 #define SIGSTOP_ 19
 #define ERESTARTSYS_ 512l /* the kernel's own: what a tracer sees of a call that will be made again */
 #define ARCH_X86_64 0xc000003e
@@ -62,7 +63,9 @@ static void look(struct thread *t) {
     if (t->tracee) return;
     if (!trace_table()) return;
     t->tracee = trace_find(t->tid);
-    if (t->tracee && !t->tracee->visits) signals_catch_all(t->process);
+    if (!t->tracee || t->tracee->visits) return;
+    signals_catch_all(t->process);
+    __atomic_store_n(&t->tracee->noticed, true, __ATOMIC_RELEASE);
 }
 
 /* What is asked of its memory at a safepoint. */
@@ -123,6 +126,7 @@ struct stop {
     bool at_call;      /* the call is about to be made */
     bool emulated;     /* and the tracer wants it not to be */
     bool aborted;      /* it was tried, and will be made again: registers are back at it */
+    bool is_group_stop;
 };
 
 static void show(const struct thread *t, struct tracee *e, const struct stop *s) {
@@ -172,6 +176,7 @@ static bool stop(struct thread *t, const struct stop *s) {
     show(t, e, s);
     if (the_mode->trace_stop) the_mode->trace_stop(t, s->flags);
     e->status = s->status;
+    e->has_siginfo = !s->is_group_stop || e->seized;
     e->reported = false;
     __atomic_store_n(&e->state, TRACEE_STOPPED, __ATOMIC_SEQ_CST);
     report(e);
@@ -191,7 +196,9 @@ static bool stop(struct thread *t, const struct stop *s) {
 static void stop_plain(struct thread *t, int status, uint8_t flags, uint64_t nr) {
     struct tracee *e = t->tracee;
     struct stop s = {.status = status, .flags = flags, .orig_rax = nr};
-    e->info = (struct siginfo_raw){.signo = status >> 8 & 0x7f};
+    int signo = status >> 8 & 0x7f, event = status >> 16;
+    e->info = (struct siginfo_raw){.signo = signo, .code = event ? signo | event << 8 : 0};
+    if (event) e->info.w[0] = (uint32_t)t->tid;
     e->call = (struct syscall_info){.arch = ARCH_X86_64, .pc = t->tb->pc, .sp = t->tb->gpr[RSP]};
     stop(t, &s);
 }
@@ -203,12 +210,71 @@ void traced_in_handler(struct thread *t) {
     if (t->tracee && t->trace_step) stop_step(t);
 }
 
-/* One that was seized is told once more when the signal takes effect. */
+static void stop_for_tracer(struct thread *t, uint8_t flags) {
+    stop_plain(t, STOPPED_BY(SIGTRAP_) | PTRACE_EVENT_STOP << 16, flags, ORIG_RAX_NONE);
+}
+
+/* ---- stops of the whole process ---- */
+
+static bool is_pending(int signo) {
+    uint64_t set = 0;
+    SYS(rt_sigpending, &set, 8);
+    return set & SIG_BIT(signo);
+}
+
+/* The kernel keeps it stopped, all threads of it; whoever continues it tells the kernel. False: only the tracer has. */
+static bool stay_stopped(struct thread *t) {
+    struct tracee *e = t->tracee;
+    uint64_t cont = SIG_BIT(SIGCONT_);
+    __atomic_store_n(&e->listens, true, __ATOMIC_SEQ_CST);
+    if (!is_pending(SIGCONT_) && !(e->wants & TRACE_WANT_TRAP)) SYS(tgkill, t->tgid, t->tid, SIGSTOP_);
+    __atomic_store_n(&e->listens, false, __ATOMIC_SEQ_CST);
+    bool interrupted = __atomic_fetch_and(&e->wants, ~(uint32_t)TRACE_WANT_TRAP, __ATOMIC_SEQ_CST) & TRACE_WANT_TRAP;
+    if (e->was_interrupted) SYS(rt_sigtimedwait, &cont, 0, &(struct __kernel_timespec){0}, 8);
+    e->was_interrupted = false;
+    return !interrupted;
+}
+
+static void show_group_stop(struct thread *t, int signo, uint8_t flags) {
+    struct tracee *e = t->tracee;
+    struct stop s = {.flags = flags, .orig_rax = ORIG_RAX_NONE, .is_group_stop = true};
+    s.status = STOPPED_BY(signo) | (e->seized ? PTRACE_EVENT_STOP << 16 : 0);
+    e->info = (struct siginfo_raw){.signo = signo, .code = signo | PTRACE_EVENT_STOP << 8};
+    e->info.w[0] = (uint32_t)t->tid;
+    e->call = (struct syscall_info){.arch = ARCH_X86_64, .pc = t->tb->pc, .sp = t->tb->gpr[RSP]};
+    stop(t, &s);
+}
+
+static void stop_with_group(struct thread *t, int signo, uint8_t flags) {
+    show_group_stop(t, signo, flags);
+    while (t->tracee && t->tracee->how == RESUME_LISTEN) {
+        if (stay_stopped(t))
+            stop_for_tracer(t, EVF_AFTER);
+        else
+            show_group_stop(t, signo, EVF_AFTER);
+    }
+    if (!t->tracee && !is_pending(SIGCONT_))
+        SYS(tgkill, t->tgid, t->tid, SIGSTOP_); /* nobody traces it, and nobody continued it */
+}
+
+bool traced_group_stop(struct thread *t, int signo) {
+    if (!t->tracee || t->tracee->visits) return false;
+    for (struct thread *other = threads_first(); other; other = other->next) {
+        struct tracee *e = other->tracee;
+        if (other == t || !other->in_use || !e || e->visits || other->tgid != t->tgid) continue;
+        e->group_stop = (uint8_t)signo;
+        __atomic_or_fetch(&e->wants, TRACE_WANT_GROUP_STOP, __ATOMIC_SEQ_CST);
+        trace_kick(other->tgid, other->tid);
+    }
+    stop_with_group(t, signo, EVF_AFTER);
+    return true;
+}
+
+/* The tracer has seen SIGSTOP, and says what becomes of it. */
 static void stop_for_sigstop(struct thread *t, uint8_t flags) {
-    stop_plain(t, STOPPED_BY(SIGSTOP_), flags, ORIG_RAX_NONE);
-    if (!t->tracee || !t->tracee->seized || t->trace_signal != SIGSTOP_) return;
-    if (!(flags & EVF_AT_GATE)) flags = EVF_AFTER;
-    stop_plain(t, STOPPED_BY(SIGSTOP_) | PTRACE_EVENT_STOP << 16, flags, ORIG_RAX_NONE);
+    struct pending_signal s = {.info = {.signo = SIGSTOP_, .code = t->tracee->stop_code}};
+    s.info.w[0] = (uint32_t)t->tracee->stop_sender;
+    if (traced_signal(t, &s, &flags)) signals_deliver_chosen(t, &s);
 }
 
 void traced_safepoint(struct thread *t, uint8_t flags) {
@@ -219,9 +285,11 @@ void traced_safepoint(struct thread *t, uint8_t flags) {
         if (!wants) return;
         if (wants & TRACE_WANT_SIGSTOP)
             stop_for_sigstop(t, flags);
+        else if (wants & TRACE_WANT_GROUP_STOP)
+            stop_with_group(t, t->tracee->group_stop, flags);
         else
-            stop_plain(t, STOPPED_BY(SIGTRAP_) | PTRACE_EVENT_STOP << 16, flags, ORIG_RAX_NONE);
-        if (!(flags & EVF_AT_GATE)) flags = EVF_AFTER;
+            stop_for_tracer(t, flags);
+        flags = EVF_AFTER;
     }
 }
 
@@ -329,10 +397,8 @@ bool traced_signal(struct thread *t, struct pending_signal *s, uint8_t *flags) {
     uint8_t where = s->is_fault ? EVF_FAULT : *flags & EVF_AT_GATE ? EVF_AT_GATE | EVF_RETRY : *flags;
     struct stop st = {.status = STOPPED_BY(signo), .flags = where, .orig_rax = ORIG_RAX_NONE};
     e->info = s->info;
-    e->is_signal_stop = true;
     e->call = (struct syscall_info){.arch = ARCH_X86_64, .pc = t->tb->pc, .sp = t->tb->gpr[RSP]};
     stop(t, &st);
-    e->is_signal_stop = false;
     int chosen = t->trace_signal;
     if (chosen == signo) {
         s->info = e->info;

@@ -22,6 +22,9 @@ void traced_aborted(struct thread *t, uint64_t nr);
 /* A signal is about to be delivered. False: it is not. s and flags are changed to what the tracer says. */
 bool traced_signal(struct thread *t, struct pending_signal *s, uint8_t *flags);
 
+/* A signal stops t's process: its tracer is told of that, too, and may leave it so. False: t is not traced. */
+bool traced_group_stop(struct thread *t, int signo);
+
 /* The program's registers point at a handler now. */
 void traced_in_handler(struct thread *t);
 

@@ -1,5 +1,6 @@
 /* ptrace, the tracer's side: what it asks of a tracee that has stopped is in the table, but for the tracee's memory. */
 #include <linux/ptrace.h>
+#include <linux/time_types.h>
 
 #include "inproc/fmt.h"
 #include "inproc/str.h"
@@ -10,11 +11,17 @@
 #include "sphere/sys/model.h"
 #include "sphere/sys/ptrace.h"
 #include "sphere/sys/special.h"
+#include "sphere/task_state.h"
 #include "sphere/trace_table.h"
 #include "sphere/traced.h"
 
 #define USER_DEBUGREG 848 /* offsetof(struct user, u_debugreg) */
 #define USER_SIZE 912
+#define SIGCONT_ 18
+#define SIGSTOP_ 19
+#define SI_TKILL_ (-6)
+#define SI_KERNEL_ 0x80
+#define ATTACH_MS 2000
 
 static int self_tgid(void) { return (int)SYS(getpid); }
 
@@ -52,16 +59,20 @@ static long outside(const uint64_t a[6]) {
 }
 
 /* Stopped by the kernel, as a program is that has sent itself SIGSTOP and waits for its tracer to come. */
-static bool is_stopped(int tid) {
-    char path[40], text[256];
-    fmt_into(path, sizeof path, "/proc/%d/stat", tid);
-    long fd = SYS(openat, -100 /* AT_FDCWD */, path, 0);
-    if (fd < 0) return false;
-    long n = SYS(read, fd, text, sizeof text - 1);
-    SYS(close, fd);
-    char *at = n > 0 ? text + n : text;
-    while (at > text && *at != ')') at--; /* the name may hold anything */
-    return at > text && at + 2 < text + n && at[2] == 'T';
+static bool is_stopped(int tid) { return task_state(tid) == 'T'; }
+
+/* Until it knows: then it stops for us alone. One that the kernel has stopped, or was about to, is continued and stops again, for us. */
+static void await_notice(struct tracee *e, int tid) {
+    struct __kernel_timespec moment = {0, 1000000};
+    for (int ms = 0; ms < ATTACH_MS && !__atomic_load_n(&e->noticed, __ATOMIC_ACQUIRE); ms++) {
+        if (is_stopped(tid)) {
+            e->group_stop = SIGSTOP_;
+            if (e->seized) __atomic_or_fetch(&e->wants, TRACE_WANT_GROUP_STOP, __ATOMIC_SEQ_CST);
+            SYS(kill, e->tgid, SIGCONT_);
+        }
+        if (task_is_over(tid)) return;
+        SYS(nanosleep, &moment, 0);
+    }
 }
 
 static long attach(const uint64_t a[6], bool seize) {
@@ -73,10 +84,11 @@ static long attach(const uint64_t a[6], bool seize) {
     if (!e) return -EPERM;
     e->seized = seize;
     e->options = seize ? (uint32_t)a[3] : 0;
-    e->wants = !seize ? TRACE_WANT_SIGSTOP : is_stopped(tid) ? TRACE_WANT_TRAP : 0;
+    e->wants = seize ? 0 : TRACE_WANT_SIGSTOP;
+    e->stop_code = SI_KERNEL_;
     trace_publish(e);
     trace_kick(tgid, tid);
-    if (!seize && is_stopped(tid)) SYS(kill, tgid, 18 /* SIGCONT: it stops again, for us */);
+    await_notice(e, tid);
     return 0;
 }
 
@@ -163,7 +175,7 @@ static long arch_prctl(struct tracee *e, uint64_t code, uint64_t addr) {
 /* ---- signals ---- */
 
 static long get_siginfo(const struct tracee *e, gaddr to) {
-    if ((e->status >> 16) == PTRACE_EVENT_STOP && !e->is_signal_stop) return -EINVAL;
+    if (!e->has_siginfo) return -EINVAL;
     return put_guest(to, &e->info, sizeof e->info) ? 0 : -EFAULT;
 }
 
@@ -201,25 +213,36 @@ static long interrupt(struct tracee *e) {
     if (!e->seized) return -EIO;
     __atomic_or_fetch(&e->wants, TRACE_WANT_TRAP, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == TRACEE_RUNS) trace_kick(e->tgid, e->tid);
+    if (__atomic_load_n(&e->listens, __ATOMIC_ACQUIRE)) {
+        e->was_interrupted = true;
+        SYS(kill, e->tgid, SIGCONT_);
+    }
     return 0;
+}
+
+static long listen(struct tracee *e) {
+    if (!e->seized || e->status >> 16 != PTRACE_EVENT_STOP) return -EIO;
+    return let_go(e, RESUME_LISTEN, 0);
 }
 
 /* ---- SIGSTOP ---- */
 
 /* A stop that a tracer is told of is ours; of any other the kernel takes care. */
-static bool stops_tracee(struct tracee *e) {
+static bool stops_tracee(struct tracee *e, int code) {
     if (!e) return false;
+    e->stop_code = code;
+    e->stop_sender = self_tgid();
     __atomic_or_fetch(&e->wants, TRACE_WANT_SIGSTOP, __ATOMIC_SEQ_CST);
     if (e->tid != thread_self()->tid) trace_kick(e->tgid, e->tid);
     return true;
 }
 
-#define SIGSTOP_ 19
 bool ptrace_stops(uint64_t nr, const uint64_t a[6]) {
     int tid = (int)(nr == __NR_tgkill ? a[1] : a[0]);
     uint64_t signo = nr == __NR_tgkill ? a[2] : a[1];
     bool sends = nr == __NR_kill || nr == __NR_tkill || nr == __NR_tgkill;
-    return sends && signo == SIGSTOP_ && tid > 0 && stops_tracee(trace_find(tid));
+    return sends && signo == SIGSTOP_ && tid > 0 &&
+           stops_tracee(trace_find(tid), nr == __NR_kill ? 0 /* SI_USER */ : SI_TKILL_);
 }
 
 long sys_kill(struct tblock *tb, uint64_t a[6]) { return ptrace_stops(__NR_kill, a) ? 0 : gate_syscall(__NR_kill, a); }
@@ -263,6 +286,7 @@ static long of_stopped(struct tracee *e, const uint64_t a[6]) {
     case PTRACE_SYSEMU_: return let_go(e, RESUME_SYSEMU, a[3]);
     case PTRACE_SYSEMU_SINGLESTEP_: return let_go(e, RESUME_SYSEMU_STEP, a[3]);
     case PTRACE_SINGLESTEP: return let_go(e, RESUME_STEP, a[3]);
+    case PTRACE_LISTEN: return listen(e);
     case PTRACE_DETACH: return let_go(e, RESUME_DETACH, a[3]);
     default: return -EIO;
     }

@@ -7,6 +7,7 @@
 #include "inproc/sys.h"
 #include "sphere/code_watch.h"
 #include "sphere/sys/special.h"
+#include "sphere/task_state.h"
 #include "sphere/trace_table.h"
 #include "sphere/traced.h"
 
@@ -38,7 +39,7 @@ static bool has_news(const struct tracee *e) {
 }
 
 /* A tracee that was killed cannot say so. Of its children the kernel tells us. */
-static bool has_vanished(const struct tracee *e) { return SYS(tgkill, e->tgid, e->tid, 0) == -ESRCH; }
+static bool has_vanished(const struct tracee *e) { return task_is_over(e->tid); }
 
 /* The tracee to tell of; *any: there is one that may be worth waiting for. */
 static struct tracee *find(const struct wait *w, bool *any, bool look_for_dead) {

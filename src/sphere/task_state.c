@@ -1,0 +1,55 @@
+#include "sphere/task_state.h"
+
+#include <linux/fcntl.h>
+
+#include "inproc/fmt.h"
+#include "inproc/sys.h"
+
+#define STATE_FIELD 3
+#define PARENT_FIELD 4
+#define THREADS_FIELD 20
+
+/* The field of /proc/TID/stat with that number; NULL: there is no such thread. */
+static const char *field(int tid, int number, char *text, size_t cap) {
+    char path[32];
+    fmt_into(path, sizeof path, "/proc/%d/stat", tid);
+    long fd = SYS(openat, AT_FDCWD, path, O_CLOEXEC);
+    if (fd < 0) return NULL;
+    long n = SYS(read, fd, text, cap - 1), at = n;
+    SYS(close, fd);
+    while (at > 0 && text[at - 1] != ')') at--; /* the name may hold anything */
+    for (int k = STATE_FIELD - 1; at > 0 && at < n; at++)
+        if (text[at] == ' ' && ++k == number) break;
+    text[n > 0 ? n : 0] = '\0';
+    return at > 0 && at + 1 < n ? text + at + 1 : NULL;
+}
+
+char task_state(int tid) {
+    char text[512];
+    const char *state = field(tid, STATE_FIELD, text, sizeof text);
+    return state ? *state : 'X';
+}
+
+/* 0: it has none, or is gone. */
+static int parent_of(int pid) {
+    char text[512];
+    const char *at = field(pid, PARENT_FIELD, text, sizeof text);
+    int parent = 0;
+    for (; at && *at >= '0' && *at <= '9'; at++) parent = parent * 10 + (*at - '0');
+    return parent;
+}
+
+bool task_group_is_orphaned(void) {
+    long group = SYS(getpgid, 0), session = SYS(getsid, 0);
+    int pid = (int)SYS(getpid);
+    while ((pid = parent_of(pid)) != 0)
+        if (SYS(getpgid, pid) != group) return SYS(getsid, pid) != session;
+    return true;
+}
+
+bool task_is_over(int tid) {
+    char text[512], state = task_state(tid);
+    if (state != 'Z') return state == 'X';
+    const char *threads = field(tid, THREADS_FIELD, text, sizeof text);
+    return !threads || ((threads[0] == '0' || threads[0] == '1') && threads[1] == ' ');
+}

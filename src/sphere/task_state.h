@@ -1,0 +1,15 @@
+/* What the kernel says of any thread. */
+#ifndef REPRISE_TASK_STATE_H
+#define REPRISE_TASK_STATE_H
+
+#include "inproc/types.h"
+
+/* The letter of its state in /proc: 'T' stopped, 'Z' ended but not waited for; 'X': it is no more. */
+char task_state(int tid);
+/* It has ended; if it is the first thread of a process, all of that has. */
+bool task_is_over(int tid);
+/* Nobody in the session could continue our process group: its processes, as far as they are our ancestors, have parents elsewhere. Stop
+ * signals other than SIGSTOP do nothing then. */
+bool task_group_is_orphaned(void);
+
+#endif
