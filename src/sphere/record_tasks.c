@@ -109,6 +109,7 @@ void record_after_clone(struct thread *t, struct thread *child, long ret) {
     if (child->vforked) {
         order_reclaim(t, child);
         order_leave_call(t);
+        t->turn_lent = false;
     }
     if (ret < 0 || child->vforked) order_remove(child);
 }

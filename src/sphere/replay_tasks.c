@@ -88,7 +88,8 @@ static void clone_rthread(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr n
         stream_take();
         if (replay_find_thread(number)) replay_diverged(t, NULL, "number of a new R-thread", number, number);
         child = make_rthread(tb, &r, number);
-        e = replay_next(t);
+        for (e = replay_next(t); e->kind == EV_STOP; e = replay_next(t))
+            replay_stop(t, e); /* while it waits for a vfork child */
     }
     struct ev_syscall s = replay_take_call(t, e, nr, a);
     if (child && s.ret < 0) child->in_use = false;

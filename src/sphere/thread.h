@@ -148,7 +148,9 @@ struct thread {
         int event;  /* PTRACE_EVENT_* for the parent */
         uint32_t options;
         bool seized;
+        bool shows_end;     /* the parent stops again when the child has left its memory */
     } follow;               /* a child that is made: its tracer */
+    uint32_t not_left;      /* futex: a vfork child still has its parent's memory (traced.h) */
     uint64_t trace_message; /* what PTRACE_GETEVENTMSG says of `trace_event`, which the tracer has yet to be told */
     int trace_event;
     bool traced_by_outsider;     /* PTRACE_TRACEME with a parent that is not of the sphere */

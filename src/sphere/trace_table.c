@@ -8,6 +8,7 @@
 
 #include "inproc/fmt.h"
 #include "inproc/layout.h"
+#include "inproc/str.h"
 #include "inproc/sys.h"
 #include "log/shared.h"
 #include "sphere/channel.h"
@@ -135,6 +136,7 @@ struct tracee *trace_claim(int tid, int tgid, int tracer) {
         e->how = RESUME_CONT;
         e->signal = e->status = e->stop_code = e->stop_sender = 0;
         e->message = 0;
+        memset(e->debug_regs, 0, sizeof e->debug_regs);
         e->letter.kind = LETTER_NONE;
         return e;
     }

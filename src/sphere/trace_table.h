@@ -83,6 +83,7 @@ struct tracee {
     int32_t signal;                 /* to be delivered when it goes on */
     uint64_t message;               /* PTRACE_GETEVENTMSG */
     uint64_t sigmask;
+    uint64_t debug_regs[8];
     struct siginfo_raw info;
     struct syscall_info call;
     struct user_regs regs;

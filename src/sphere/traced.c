@@ -23,6 +23,8 @@
 #define ARCH_X86_64 0xc000003e
 #define LOOK_AFTER_MS 100 /* whether the tracer still lives */
 
+#define DR6_STEP (1u << 14)
+
 #define STOPPED_BY(signo) ((signo) << 8 | 0x7f)
 
 static bool emulates_calls(const struct tracee *e) { return e->how == RESUME_SYSEMU || e->how == RESUME_SYSEMU_STEP; }
@@ -172,6 +174,7 @@ void traced_step_over(struct thread *t) {
 static bool stop(struct thread *t, const struct stop *s) {
     struct tracee *e = t->tracee;
     cache_idle(t->tb);
+    if (t->trace_step) e->debug_regs[6] |= DR6_STEP;
     traced_step_over(t);
     show(t, e, s);
     if (the_mode->trace_stop) the_mode->trace_stop(t, s->flags);
@@ -337,10 +340,14 @@ static void stop_after_call(struct thread *t, struct stop *s, int64_t ret) {
     stop(t, s);
 }
 
-/* The call was not made; its end is shown all the same to a tracer that asks for it now. */
+/* The call was not made; its end is shown all the same to a tracer that asks for it now, or for a step, which leads no further. */
 static void stop_behind_skipped(struct tblock *tb, uint64_t nr) {
+    struct thread *t = tb->thread;
     struct stop s = {.flags = EVF_AFTER, .orig_rax = nr};
-    stop_after_call(tb->thread, &s, (int64_t)tb->gpr[RAX]);
+    if (t->tracee && t->tracee->how == RESUME_STEP)
+        stop_plain(t, STOPPED_BY(SIGTRAP_), EVF_AFTER, nr);
+    else
+        stop_after_call(t, &s, (int64_t)tb->gpr[RAX]);
 }
 
 bool traced_gate(struct tblock *tb, gaddr next) {
@@ -419,10 +426,12 @@ struct trace_follow traced_follows(const struct thread *t, uint64_t flags) {
     const struct tracee *e = t->tracee;
     struct trace_follow f = {0};
     if (!e || (flags & CLONE_UNTRACED)) return f;
-    f.event = flags & CLONE_VFORK             ? PTRACE_EVENT_VFORK
-              : (flags & CSIGNAL) == SIGCHLD_ ? PTRACE_EVENT_FORK
-                                              : PTRACE_EVENT_CLONE;
-    if (!(e->options & 1u << f.event)) return f;
+    f.shows_end = (flags & CLONE_VFORK) && (e->options & PTRACE_O_TRACEVFORKDONE);
+    int event = flags & CLONE_VFORK             ? PTRACE_EVENT_VFORK
+                : (flags & CSIGNAL) == SIGCHLD_ ? PTRACE_EVENT_FORK
+                                                : PTRACE_EVENT_CLONE;
+    if (!(e->options & 1u << event)) return f;
+    f.event = event;
     f.tracer = e->tracer;
     f.options = e->options;
     f.seized = e->seized;
@@ -441,13 +450,35 @@ void traced_born(struct thread *child, const struct trace_follow *f) {
     signals_catch_all(child->process);
 }
 
+static void note_event(struct thread *t, int event, int tid) {
+    t->trace_event = event;
+    t->trace_message = (uint64_t)tid;
+}
+
+/* The tracer, once it hears of the child, may ask for it. */
+static void await_born(int tid) {
+    struct __kernel_timespec nap = {0, CHILD_WAIT_US * 1000};
+    while (!trace_find(tid) && SYS(kill, tid, 0) == 0) SYS(nanosleep, &nap, 0);
+}
+
 void traced_has_child(struct thread *t, const struct trace_follow *f, int tid) {
     if (!f->tracer || !t->tracee) return;
-    struct __kernel_timespec nap = {0, CHILD_WAIT_US * 1000};
-    /* the tracer, once it hears of the child, may ask for it */
-    while (!trace_find(tid) && SYS(kill, tid, 0) == 0) SYS(nanosleep, &nap, 0);
-    t->trace_event = f->event;
-    t->trace_message = (uint64_t)tid;
+    await_born(tid);
+    note_event(t, f->event, tid);
+}
+
+bool traced_watches_vfork(const struct trace_follow *f) { return f->event == PTRACE_EVENT_VFORK || f->shows_end; }
+
+void traced_vforked(struct thread *t, const struct trace_follow *f, int tid, uint32_t *not_left) {
+    if (f->event && t->tracee) {
+        if (the_mode->trace_turn) the_mode->trace_turn(t, true);
+        await_born(tid);
+        note_event(t, f->event, tid);
+        stop_for_event(t, t->tb->gpr[RAX]);
+        if (the_mode->trace_turn) the_mode->trace_turn(t, false);
+    }
+    while (__atomic_load_n(not_left, __ATOMIC_ACQUIRE)) trace_futex_wait(not_left, 1, LOOK_AFTER_MS);
+    if (f->shows_end && t->tracee) note_event(t, PTRACE_EVENT_VFORK_DONE, tid);
 }
 
 /* ---- ends ---- */

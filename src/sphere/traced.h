@@ -40,6 +40,10 @@ bool traced_interrupted(const struct thread *t);
 struct trace_follow traced_follows(const struct thread *t, uint64_t flags);
 void traced_born(struct thread *child, const struct trace_follow *f);
 void traced_has_child(struct thread *t, const struct trace_follow *f, int tid);
+/* A tracer is to be told of a vfork child at once, or when it has left its parent's memory: the runtime waits for that, and not the
+ * kernel, which sets not_left to 0 then. */
+bool traced_watches_vfork(const struct trace_follow *f);
+void traced_vforked(struct thread *t, const struct trace_follow *f, int tid, uint32_t *not_left);
 
 /* PTRACE_TRACEME. */
 long traced_me(struct thread *t);

@@ -8,7 +8,8 @@ static void child(void) {
     ptrace(PTRACE_TRACEME, 0, 0, 0);
     raise(SIGSTOP);
     long first = syscall(SYS_getppid), second = syscall(SYS_getppid), third = syscall(SYS_getppid);
-    _exit(first == -1 && second == 77 && third == getppid() ? 5 : 6);
+    long fourth = syscall(SYS_getppid);
+    _exit(first == -1 && second == 77 && third == getppid() && fourth == -1 ? 5 : 6);
 }
 
 static void go(pid_t pid, int request) {
@@ -46,6 +47,9 @@ int main(void) {
     ptrace(PTRACE_SETREGS, pid, 0, &r);
     go(pid, PTRACE_SYSCALL); /* the third */
     go(pid, PTRACE_SYSCALL);
+    go(pid, PTRACE_SYSEMU);     /* the fourth is not made */
+    go(pid, PTRACE_SINGLESTEP); /* a step leads behind it, and no further */
+    go(pid, PTRACE_SINGLESTEP);
     go(pid, PTRACE_CONT);
     return finish();
 }

@@ -133,9 +133,16 @@ struct thread *thread_make_child(struct tblock *t, uint64_t flags, gaddr stack) 
     return child;
 }
 
-/* A child in the same address space: it needs a thread block of its own. args_stack: the kernel's stack argument(s). */
+/* The kernel would not let us tell a tracer of the child before that has left our memory. */
+static void wait_ourselves(struct thread *child, uint64_t *kernel_flags, uint64_t *args_tid) {
+    *kernel_flags = (*kernel_flags & ~(uint64_t)CLONE_VFORK) | CLONE_CHILD_CLEARTID;
+    *args_tid = (uint64_t)&child->not_left;
+    child->not_left = 1;
+}
+
+/* A child in the same address space: it needs a thread block of its own. args_tid, args_stack: the kernel's arguments. */
 static long clone_vm(struct tblock *t, long nr, uint64_t args[6], uint64_t *kernel_flags, uint64_t signal,
-                     gaddr tid_word, gaddr stack, uint64_t *args_stack, uint64_t *args_stack_size) {
+                     uint64_t *args_tid, gaddr stack, uint64_t *args_stack, uint64_t *args_stack_size) {
     uint64_t flags = *kernel_flags;
     gaddr set_word = 0;
     struct thread *self = t->thread;
@@ -154,16 +161,19 @@ static long clone_vm(struct tblock *t, long nr, uint64_t args[6], uint64_t *kern
     if (!(flags & CLONE_THREAD)) trace_add_member(self->tgid);
     child->tb->epoch = 0; /* until it says otherwise */
     if (the_mode->before_clone) {
-        take_over_tid_words(child, kernel_flags, tid_word, &set_word);
+        take_over_tid_words(child, kernel_flags, *args_tid, &set_word);
         the_mode->before_clone(self, child);
     }
+    bool watched = traced_watches_vfork(&follow) && !(*kernel_flags & (CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID));
+    if (watched) wait_ourselves(child, kernel_flags, args_tid);
     long ret = clone_thread(nr, args, child);
+    if (watched && ret > 0) traced_vforked(self, &follow, (int)ret, &child->not_left);
     write_tid(set_word, ret);
     if (the_mode->after_clone) the_mode->after_clone(self, child, ret);
     if (ret < 0 || (flags & CLONE_VFORK)) child->in_use = false; /* a vfork child has left our memory by now */
     signals_apply_mask(self);
     if (ret > 0 && !(flags & CLONE_THREAD)) trace_add_member((int)ret);
-    if (ret > 0) traced_has_child(self, &follow, (int)ret);
+    if (ret > 0 && !watched) traced_has_child(self, &follow, (int)ret);
     return ret;
 }
 
@@ -174,7 +184,7 @@ long sys_clone(struct tblock *t, uint64_t a[6]) {
         return fork_here(t, __NR_clone, args, flags, a[1]);
     }
     uint64_t args[6] = {a[0], 0, a[2], a[3], a[4], 0};
-    return clone_vm(t, __NR_clone, args, &args[0], 0, a[3], a[1], &args[1], NULL);
+    return clone_vm(t, __NR_clone, args, &args[0], 0, &args[3], a[1], &args[1], NULL);
 }
 
 long sys_clone3(struct tblock *t, uint64_t a[6]) {
@@ -196,7 +206,7 @@ long sys_clone3(struct tblock *t, uint64_t a[6]) {
         ca.stack = ca.stack_size = 0;
         return fork_here(t, __NR_clone3, args, ca.flags | ca.exit_signal, stack);
     }
-    return clone_vm(t, __NR_clone3, args, (uint64_t *)&ca.flags, ca.exit_signal, ca.child_tid, stack,
+    return clone_vm(t, __NR_clone3, args, (uint64_t *)&ca.flags, ca.exit_signal, (uint64_t *)&ca.child_tid, stack,
                     (uint64_t *)&ca.stack, (uint64_t *)&ca.stack_size);
 }
 
@@ -207,7 +217,7 @@ long sys_fork(struct tblock *t, uint64_t a[6]) {
 
 long sys_vfork(struct tblock *t, uint64_t a[6]) {
     uint64_t args[6] = {CLONE_VM | CLONE_VFORK | 17 /* SIGCHLD */, 0, 0, 0, 0, 0};
-    return clone_vm(t, __NR_clone, args, &args[0], 0, 0, 0, &args[1], NULL);
+    return clone_vm(t, __NR_clone, args, &args[0], 0, &args[3], 0, &args[1], NULL);
 }
 
 /* ---- exit ---- */

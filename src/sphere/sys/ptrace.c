@@ -3,6 +3,7 @@
 #include <linux/time_types.h>
 
 #include "inproc/fmt.h"
+#include "inproc/layout.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/channel.h"
@@ -107,7 +108,16 @@ static long peek_user(const struct tracee *e, uint64_t offset, gaddr to) {
     uint64_t word = 0;
     if (offset % 8 || offset >= USER_SIZE) return -EIO;
     if (offset < sizeof e->regs) word = ((const uint64_t *)&e->regs)[offset / 8];
+    if (offset >= USER_DEBUGREG) word = e->debug_regs[(offset - USER_DEBUGREG) / 8];
     return put_guest(to, &word, sizeof word) ? 0 : -EFAULT;
+}
+
+/* They can be set, but nothing can be made to happen. */
+static long poke_debug_reg(struct tracee *e, uint64_t i, uint64_t word) {
+    if (i == 4 || i == 5) return -EIO;
+    if (i < 4 ? word >= LAYOUT_GUEST_END : i == 7 && word) return -EINVAL;
+    e->debug_regs[i] = word;
+    return 0;
 }
 
 static long poke_user(struct tracee *e, uint64_t offset, uint64_t word) {
@@ -117,8 +127,7 @@ static long poke_user(struct tracee *e, uint64_t offset, uint64_t word) {
         e->regs_changed = true;
         return 0;
     }
-    /* there are no debug registers to be had */
-    return offset < USER_DEBUGREG || word == 0 ? 0 : -EINVAL;
+    return offset < USER_DEBUGREG ? 0 : poke_debug_reg(e, (offset - USER_DEBUGREG) / 8, word);
 }
 
 struct regset {
