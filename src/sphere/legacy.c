@@ -2,7 +2,9 @@
 
 #include <linux/fcntl.h>
 #include <linux/mman.h>
+#include <linux/sched.h>
 
+#include "inproc/layout.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/code_watch.h"
@@ -12,16 +14,16 @@
 
 /* ---- int $0x80: what calls there are ---- */
 
-/* Calls whose arguments mean the same in both interfaces: 32-bit number, 64-bit name. */
+/* Calls whose arguments mean the same in both interfaces, or can be made to (widen_arguments): 32-bit number, 64-bit name. */
 // clang-format off
 #define SAME_CALLS(X) \
-    X(1, exit) X(2, fork) X(3, read) X(4, write) X(5, open) X(6, close) X(8, creat) X(9, link) X(10, unlink) \
+    X(1, exit) X(2, fork) X(3, read) X(4, write) X(5, open) X(6, close) X(8, creat) X(9, link) X(10, unlink) X(11, execve) \
     X(12, chdir) X(14, mknod) X(15, chmod) X(20, getpid) X(21, mount) X(27, alarm) X(29, pause) X(33, access) \
     X(36, sync) X(37, kill) X(38, rename) X(39, mkdir) X(40, rmdir) X(41, dup) X(42, pipe) X(45, brk) X(52, umount2) \
     X(57, setpgid) X(60, umask) X(61, chroot) X(63, dup2) X(64, getppid) X(65, getpgrp) X(66, setsid) \
     X(74, sethostname) X(83, symlink) X(85, readlink) X(91, munmap) X(94, fchmod) X(96, getpriority) \
-    X(97, setpriority) X(118, fsync) X(121, setdomainname) X(125, mprotect) X(132, getpgid) X(133, fchdir) \
-    X(136, personality) X(143, flock) X(144, msync) X(147, getsid) X(148, fdatasync) X(150, mlock) X(151, munlock) \
+    X(97, setpriority) X(118, fsync) X(120, clone) X(121, setdomainname) X(125, mprotect) X(132, getpgid) X(133, fchdir) \
+    X(136, personality) X(143, flock) X(144, msync) X(145, readv) X(146, writev) X(147, getsid) X(148, fdatasync) X(150, mlock) X(151, munlock) \
     X(152, mlockall) X(153, munlockall) X(154, sched_setparam) X(155, sched_getparam) X(156, sched_setscheduler) \
     X(157, sched_getscheduler) X(158, sched_yield) X(159, sched_get_priority_max) X(160, sched_get_priority_min) \
     X(163, mremap) X(168, poll) X(172, prctl) X(183, getcwd) X(190, fork) X(198, lchown) X(199, getuid) \
@@ -44,6 +46,10 @@
 #define FIRST_COMMON 424 /* from here on both interfaces have the same numbers */
 #define MMAP2 192
 #define WAITPID 7
+#define EXECVE 11
+#define CLONE 120
+#define READV 145
+#define WRITEV 146
 
 #define SAME_ROW(nr32, name) [nr32] = __NR_##name + 1,
 static const uint16_t same[FIRST_COMMON] = {SAME_CALLS(SAME_ROW)};
@@ -181,8 +187,47 @@ long legacy_issue(struct tblock *t, uint32_t nr, const uint64_t a[6]) {
     return int80(nr, a);
 }
 
+/* ---- arguments in memory that are wider for `syscall` ---- */
+
+#define WORDS_MAX 100000
+
+/* Below what the program uses of its stack: nobody else's, and the same at replay. */
+static gaddr free_stack(const struct tblock *t) { return (t->gpr[RSP] - 128) & ~15ul; }
+
+/* Copies n words of four bytes to *top, downwards, as words of eight. 0: they cannot be read, or there is no room. */
+static gaddr widen(gaddr *top, gaddr from, size_t n) {
+    gaddr to = *top - 8 * n;
+    code_watch_before_kernel_write(to, 8 * n);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t word = 0;
+        if (!guest_read(&word, from + 4 * i, 4) || !guest_write(to + 8 * i, &word, 8)) return 0;
+    }
+    return *top = to;
+}
+
+/* A list of pointers and a zero behind them; there may be none. False: as widen(). */
+static bool widen_list(gaddr *top, uint64_t *list) {
+    uint32_t word = 1;
+    size_t n = 0;
+    if (!*list) return true;
+    while (n < WORDS_MAX && guest_read(&word, *list + 4 * n, 4) && word) n++;
+    return !word && (*list = widen(top, *list, n + 1));
+}
+
+/* What cannot be read the call may find out by itself. */
+static void widen_arguments(const struct tblock *t, uint32_t nr, uint64_t a[6]) {
+    gaddr top = free_stack(t);
+    if (nr == EXECVE && (!widen_list(&top, &a[1]) || !widen_list(&top, &a[2]))) a[1] = LAYOUT_GUEST_END;
+    if ((nr == READV || nr == WRITEV) && a[2] <= 1024 && !(a[1] = widen(&top, a[1], 2 * a[2]))) a[1] = LAYOUT_GUEST_END;
+    if (nr == CLONE) { /* the last two are the other way around */
+        uint64_t tls = a[3];
+        a[3] = a[4];
+        a[4] = tls;
+    }
+}
+
 /* The number and the arguments of the same call by `syscall`; false: there is none. */
-static bool counterpart(uint32_t nr, uint64_t a[6], uint64_t *nr64) {
+static bool counterpart(const struct tblock *t, uint32_t nr, uint64_t a[6], uint64_t *nr64) {
     if (nr >= FIRST_COMMON) {
         *nr64 = nr;
         return nr < MODEL_CALLS;
@@ -195,10 +240,13 @@ static bool counterpart(uint32_t nr, uint64_t a[6], uint64_t *nr64) {
         a[4] = (uint64_t)(int32_t)a[4];
         a[5] *= PAGE_SIZE;
         *nr64 = __NR_mmap;
+    } else if (nr == CLONE && (a[0] & CLONE_SETTLS)) { /* by a segment, which we do not have */
+        return false;
     } else {
         *nr64 = same[nr] - 1u;
-        return same[nr];
+        if (!same[nr]) return false;
     }
+    widen_arguments(t, nr, a);
     return true;
 }
 
@@ -207,7 +255,7 @@ void legacy_int80(struct tblock *t, unsigned len) {
     uint64_t a[6] = {(uint32_t)t->gpr[RBX], (uint32_t)t->gpr[RCX], (uint32_t)t->gpr[RDX],
                      (uint32_t)t->gpr[RSI], (uint32_t)t->gpr[RDI], (uint32_t)t->gpr[RBP]};
     uint64_t nr64;
-    if (counterpart(nr, a, &nr64)) {
+    if (counterpart(t, nr, a, &nr64)) {
         begin(t, nr, t->pc + len, 0);
         make(t, nr64, a);
     } else if (outputs_of(nr)) {

@@ -49,7 +49,8 @@ static void follow(pid_t pid, bool executes) {
     long word = ptrace(PTRACE_PEEKDATA, pid, &seen, 0);
     printf("seen: %d\n", (int)word);
     ptrace(PTRACE_POKEDATA, pid, &seen, word + 1); /* what is one's is the other's */
-    printf("parent waits: %d\n", waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOHANG) == 0 && info.si_pid == 0);
+    printf("parent waits: %d\n",
+           waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOHANG) == 0 && info.si_pid == 0);
     go(pid);
     sleep_ms(10);
     go((pid_t)child);

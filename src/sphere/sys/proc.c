@@ -36,15 +36,18 @@ void thread_child(struct thread *t) {
 }
 
 static void copy_registers(struct tblock *to, const struct tblock *from, gaddr stack) {
-    memcpy(to->gpr, from->gpr, sizeof to->gpr);
+    const struct legacy_call *legacy = &from->thread->legacy;
+    memcpy(to->gpr, legacy->under_way ? legacy->gpr : from->gpr, sizeof to->gpr);
     to->pc = from->pc;
     to->rflags = from->rflags;
     to->guest_gs = from->guest_gs;
     to->guest_gs_selector = from->guest_gs_selector;
     to->trap_flag = from->trap_flag;
     to->gpr[RAX] = 0;
-    to->gpr[RCX] = from->pc;
-    to->gpr[R11] = from->rflags;
+    if (!legacy->under_way) { /* as `syscall` leaves them */
+        to->gpr[RCX] = from->pc;
+        to->gpr[R11] = from->rflags;
+    }
     if (stack) to->gpr[RSP] = stack;
 }
 
