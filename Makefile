@@ -97,7 +97,7 @@ $(BUILD)/reprise-rt: $(RT_OBJ) $(ZYDIS) Makefile tools/check_rt.sh $(BUILD)/rt/o
 # ---- the command: static, because its own start-up is part of every `reprise run` --------------------------------------
 CLI_SRC   := $(wildcard src/cli/*.c src/controller/*.c src/log/*.c src/replay/*.c src/rsp/*.c src/ckpt/*.c src/why/*.c)
 CLI_OBJ   := $(CLI_SRC:%=$(BUILD)/cli/%.o)
-CLI_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -fno-pie -ffunction-sections -fdata-sections -Isrc \
+CLI_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror=implicit-function-declaration -Wno-unused-parameter -Wno-missing-field-initializers -fno-pie -ffunction-sections -fdata-sections -Isrc \
              -isystem $(BUILD)/zydis/include -DZYAN_NO_LIBC -DZYDIS_STATIC_BUILD -DZYCORE_STATIC_BUILD \
              -D_GNU_SOURCE -DREPRISE_VERSION='"$(VERSION)"'
 
@@ -114,7 +114,7 @@ $(BUILD)/reprise: $(CLI_OBJ) Makefile
 said = $$(sed -nE 's,^[/* ]+$(1): *,,p' $< | sed 's,\*/.*,,')
 
 # Unit tests and fuzzers: programs of the host that link the sources they name.
-HOST_FLAGS := -std=gnu11 -O1 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -fno-tree-loop-distribute-patterns \
+HOST_FLAGS := -std=gnu11 -O1 -g -Wall -Wextra -Werror=implicit-function-declaration -Wno-unused-parameter -Wno-missing-field-initializers -fno-tree-loop-distribute-patterns \
               -D_GNU_SOURCE -Isrc -I$(BUILD)/gen
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/*_test.c))
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*_fuzz.c))

@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "cli/cli.h"
@@ -49,21 +48,6 @@ char *duration_text(uint64_t ns, char text[24]) {
     else
         snprintf(text, 24, "%.0f min %.0f s", s / 60 - 0.5 < 0 ? 0 : (double)(uint64_t)(s / 60),
                  s - 60 * (double)(uint64_t)(s / 60));
-    return text;
-}
-
-const char *status_text(int status, char text[48]) {
-    if (WIFEXITED(status)) {
-        snprintf(text, 48, "exit %d", WEXITSTATUS(status));
-    } else if (WIFSIGNALED(status)) {
-        const char *name = sigabbrev_np(WTERMSIG(status));
-        if (name)
-            snprintf(text, 48, "killed by SIG%s", name);
-        else
-            snprintf(text, 48, "killed by signal %d", WTERMSIG(status));
-    } else {
-        snprintf(text, 48, "status 0x%x", (unsigned)status);
-    }
     return text;
 }
 

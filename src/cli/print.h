@@ -13,10 +13,9 @@
 /* The command of a header, as words; nothing if there is none. */
 void print_command(FILE *, const struct recording *);
 
-char *size_text(uint64_t bytes, char text[16]);     /* "12.3 MB" */
-char *date_text(uint64_t ns, char text[24]);        /* "2031-01-02 03:04:05", local time */
-char *duration_text(uint64_t ns, char text[24]);    /* "12.34 s" */
-const char *status_text(int status, char text[48]); /* of wait(): "exit 1", "killed by SIGSEGV" */
+char *size_text(uint64_t bytes, char text[16]);  /* "12.3 MB" */
+char *date_text(uint64_t ns, char text[24]);     /* "2031-01-02 03:04:05", local time */
+char *duration_text(uint64_t ns, char text[24]); /* "12.34 s" */
 
 /* Opens what an argument means (NULL: the latest). NULL: the user was told why. */
 struct recording *open_recording(const char *arg);

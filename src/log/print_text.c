@@ -1,6 +1,7 @@
 #include "log/print_text.h"
 
 #include <string.h>
+#include <sys/wait.h>
 
 #include "log/json.h"
 
@@ -85,4 +86,19 @@ void print_words_json(FILE *to, const char *words, size_t n) {
         at += len + 1;
     }
     putc(']', to);
+}
+
+const char *status_text(int status, char text[48]) {
+    if (WIFEXITED(status)) {
+        snprintf(text, 48, "exit %d", WEXITSTATUS(status));
+    } else if (WIFSIGNALED(status)) {
+        const char *name = sigabbrev_np(WTERMSIG(status));
+        if (name)
+            snprintf(text, 48, "killed by SIG%s", name);
+        else
+            snprintf(text, 48, "killed by signal %d", WTERMSIG(status));
+    } else {
+        snprintf(text, 48, "status 0x%x", (unsigned)status);
+    }
+    return text;
 }

@@ -1,4 +1,4 @@
-/* Text that comes out of a recording: nothing in it may reach a terminal as it is. */
+/* Text that comes out of a recording: nothing in it may reach a terminal as it is. And the end of a process, as text. */
 #ifndef REPRISE_PRINT_TEXT_H
 #define REPRISE_PRINT_TEXT_H
 
@@ -13,5 +13,7 @@ void print_word(FILE *, const char *bytes, size_t n);
 void print_words(FILE *, const char *words, size_t n);
 /* Same, as a JSON array of strings. */
 void print_words_json(FILE *, const char *words, size_t n);
+
+const char *status_text(int status, char text[48]); /* of wait(): "exit 1", "killed by SIGSEGV" */
 
 #endif

@@ -33,9 +33,9 @@ for more in '' "$(for ((i = 1; i < 1000; i++)); do echo "watch $((at + i * 4096 
 done
 [ "$(sort -u there | wc -l)" = $kinds ] || wrong "values: $(tr '\n' ' ' <there)"
 
-# relative to fs, on a page of its own
+# relative to fs, on a page of its own; that the page comes is told, too
 { echo "watch $local 8"; again 4 "cont\nread $local 1\n"; } | walk
-[ "$(grep -A1 '^watch' out | grep -x '[0-9a-f]*' | tr '\n' ' ')" = '12 13 14 ' ] || wrong "relative to fs: $(cat out)"
+[ "$(grep -A1 '^watch' out | grep -x '[0-9a-f]*' | tr '\n' ' ')" = '00 12 13 14 ' ] || wrong "relative to fs: $(cat out)"
 
 # a store that changes nothing is no change, but it is a store
 "$REPRISE" why t "$at:8" >out || wrong why
