@@ -122,7 +122,6 @@ static void mark(struct thread *t, uint8_t flags, uint32_t why) {
 }
 
 static bool take(struct thread *t, uint8_t flags, uint32_t why, bool wait) {
-    if (!is_possible(t)) return false;
     if (!flags) snapshot_clear_host_words(t);
     if (!(flags & EVF_AFTER)) checkpoint_op(t);
     uint64_t event = stream_written() + 1;
@@ -150,13 +149,14 @@ bool checkpoint_consider(struct thread *t, uint8_t flags) {
     static uint32_t calls;
     if (likely(!checkpoint_is_on)) return false;
     if ((flags & EVF_AFTER) && ++calls % LOOK_CALLS) return false;
-    return save_is_due(clock_ns(CLOCK_MONOTONIC_)) && take(t, flags, CHECKPOINT_TIMER, false);
+    uint64_t now = clock_ns(CLOCK_MONOTONIC_);
+    return save_is_due(now) && is_possible(t) && save_can_be_afforded(now) && take(t, flags, CHECKPOINT_TIMER, false);
 }
 
 bool checkpoint_at_end(struct thread *t, uint8_t flags, uint32_t why) {
     if (!checkpoint_is_on || behind_event == stream_written()) return false;
     uint64_t least = MIN(save_interval_ms * 500000ull, END_LEAST_NS);
-    return clock_ns(CLOCK_MONOTONIC_) - last_ns >= least && take(t, flags, why, true);
+    return clock_ns(CLOCK_MONOTONIC_) - last_ns >= least && is_possible(t) && take(t, flags, why, true);
 }
 
 uint64_t checkpoint_budget(uint64_t n) { return checkpoint_is_on ? MIN(n, LOOK_TICKS) : n; }

@@ -7,11 +7,14 @@
  * programs send to each other, or raise, least. The code is none that the kernel or libc use. */
 #define KICK_SIGNAL 4 /* SIGILL */
 #define KICK_CODE (-0x5250)
+#define SIGCONT_ 18
 
 #define MEMBARRIER_PRIVATE_EXPEDITED 8
 #define MEMBARRIER_REGISTER_PRIVATE_EXPEDITED 16
 
-bool hurry_is_kick(const struct siginfo_raw *info) { return info->signo == KICK_SIGNAL && info->code == KICK_CODE; }
+bool hurry_is_kick(const struct siginfo_raw *info) {
+    return info->code == KICK_CODE && (info->signo == KICK_SIGNAL || info->signo == SIGCONT_);
+}
 
 /* The kernel keeps one signal of a kind: a fault of the same kind may have swallowed a kick. */
 void hurry_swallowed(struct tblock *tb, int signo) {
@@ -77,6 +80,11 @@ void hurry_thread(struct thread *t) {
 void hurry_foreign(int tgid, int tid) {
     struct siginfo_raw info = {.signo = KICK_SIGNAL, .code = KICK_CODE};
     SYS(rt_tgsigqueueinfo, tgid, tid, KICK_SIGNAL, &info);
+}
+
+void hurry_stopped(int tgid) {
+    struct siginfo_raw info = {.signo = SIGCONT_, .code = KICK_CODE};
+    SYS(rt_sigqueueinfo, tgid, SIGCONT_, &info);
 }
 
 void hurry_hold(void) {

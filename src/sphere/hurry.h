@@ -15,6 +15,9 @@ void hurry_thread(struct thread *t);
 /* Interrupts a thread of another process of the sphere, or of this one, wherever it is, in a call, too. */
 void hurry_foreign(int tgid, int tid);
 
+/* Continues a process that the kernel has stopped. The program does not see it. */
+void hurry_stopped(int tgid);
+
 /* No such signal reaches the calling thread until its mask is set again. */
 void hurry_hold(void);
 

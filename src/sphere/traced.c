@@ -219,10 +219,13 @@ static void stop_for_tracer(struct thread *t, uint8_t flags) {
 
 /* ---- stops of the whole process ---- */
 
-static bool is_pending(int signo) {
+/* Somebody has continued the process since it stopped: SIGCONT has come to us, or waits in the kernel. */
+static bool is_continued(const struct thread *t) {
     uint64_t set = 0;
+    for (int i = 0; i < t->n_pending; i++)
+        if (t->pending[i].info.signo == SIGCONT_) return true;
     SYS(rt_sigpending, &set, 8);
-    return set & SIG_BIT(signo);
+    return set & SIG_BIT(SIGCONT_);
 }
 
 /* The kernel keeps it stopped, all threads of it; whoever continues it tells the kernel. False: only the tracer has. */
@@ -230,7 +233,7 @@ static bool stay_stopped(struct thread *t) {
     struct tracee *e = t->tracee;
     uint64_t cont = SIG_BIT(SIGCONT_);
     __atomic_store_n(&e->listens, true, __ATOMIC_SEQ_CST);
-    if (!is_pending(SIGCONT_) && !(e->wants & TRACE_WANT_TRAP)) SYS(tgkill, t->tgid, t->tid, SIGSTOP_);
+    if (!is_continued(t) && !(e->wants & TRACE_WANT_TRAP)) SYS(tgkill, t->tgid, t->tid, SIGSTOP_);
     __atomic_store_n(&e->listens, false, __ATOMIC_SEQ_CST);
     bool interrupted = __atomic_fetch_and(&e->wants, ~(uint32_t)TRACE_WANT_TRAP, __ATOMIC_SEQ_CST) & TRACE_WANT_TRAP;
     if (e->was_interrupted) SYS(rt_sigtimedwait, &cont, 0, &(struct __kernel_timespec){0}, 8);
@@ -256,7 +259,7 @@ static void stop_with_group(struct thread *t, int signo, uint8_t flags) {
         else
             show_group_stop(t, signo, EVF_AFTER);
     }
-    if (!t->tracee && !is_pending(SIGCONT_))
+    if (!t->tracee && !is_continued(t))
         SYS(tgkill, t->tgid, t->tid, SIGSTOP_); /* nobody traces it, and nobody continued it */
 }
 
@@ -271,6 +274,13 @@ bool traced_group_stop(struct thread *t, int signo) {
     }
     stop_with_group(t, signo, EVF_AFTER);
     return true;
+}
+
+/* Another thread was stopped, or the tracer found the process so. Signals are held, as where a signal of its own stops it. */
+static void join_group_stop(struct thread *t, uint8_t flags) {
+    signals_block_all();
+    stop_with_group(t, t->tracee->group_stop, flags);
+    signals_apply_mask(t);
 }
 
 /* The tracer has seen SIGSTOP, and says what becomes of it. */
@@ -289,7 +299,7 @@ void traced_safepoint(struct thread *t, uint8_t flags) {
         if (wants & TRACE_WANT_SIGSTOP)
             stop_for_sigstop(t, flags);
         else if (wants & TRACE_WANT_GROUP_STOP)
-            stop_with_group(t, t->tracee->group_stop, flags);
+            join_group_stop(t, flags);
         else
             stop_for_tracer(t, flags);
         flags = EVF_AFTER;

@@ -2,7 +2,7 @@
 CHECK_NEEDS += $(BUILD)/gdb/fake_replay $(BUILD)/gdb/fake_program
 FAKE_REPLAY := tests/gdb/fake_replay.c $(wildcard src/rsp/*.c) src/cli/debug.c src/cli/debug_files.c src/cli/gdb_script.c \
                src/cli/find_command.c src/controller/complain.c src/controller/where.c src/log/place.c src/log/recording.c src/log/frame.c src/log/json.c src/log/event.c
-$(BUILD)/gdb/fake_replay: $(FAKE_REPLAY) $(wildcard src/rsp/*.h) src/cli/debug.h src/cli/gdb_script.h tests/unit/fake_target.h Makefile
+$(BUILD)/gdb/fake_replay: $(FAKE_REPLAY) $(wildcard src/rsp/*.h) src/cli/debug.h src/cli/gdb_script.h tests/unit/fake_target.h Makefile | $(ZYDIS)
 	@mkdir -p $(@D)
 	$(call tell,HOST)
 	$(Q)$(CC) $(HOST_FLAGS) -pthread -o $@ $(FAKE_REPLAY) -lxxhash -lzstd

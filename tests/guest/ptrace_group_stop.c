@@ -129,10 +129,37 @@ static void found_stopped(void) {
     printf("ended with %d\n", WEXITSTATUS(status));
 }
 
+/* As strace begins: what it has seized is continued before it has heard of the stop, or has answered. */
+static void continued_early(void) {
+    for (int i = 0; i < 20; i++) {
+        pid_t child = make_child(false);
+        int status;
+        tell('s');
+        CHECK(waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status));
+        CHECK(ptrace(PTRACE_SEIZE, child, 0, 0L) == 0);
+        kill(child, SIGCONT);
+        bool ended = false;
+        for (int stops = 0; !ended && stops < 10; stops++) {
+            CHECK(waitpid(child, &status, 0) == child);
+            ended = !WIFSTOPPED(status);
+            if (ended) break;
+            int signo = WSTOPSIG(status);
+            bool group_stop = status >> 16 == PTRACE_EVENT_STOP && signo != SIGTRAP;
+            if (stops == 0) tell('q');
+            go(child, group_stop ? PTRACE_LISTEN : PTRACE_CONT, status >> 16 ? 0 : signo);
+        }
+        CHECK(ended && WEXITSTATUS(status) == 7);
+        close(commands[0]);
+        close(commands[1]);
+    }
+    printf("continued early\n");
+}
+
 int main(void) {
     seized();
     attached();
     alone();
     found_stopped();
+    continued_early();
     return finish();
 }

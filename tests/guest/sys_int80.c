@@ -18,8 +18,8 @@ static uint32_t low(const void *p) { return (uint32_t)(uintptr_t)p; }
 #define READV 145
 #define WRITEV 146
 
-static char words[2][16] = {"two ", "pieces\n"}, path[] = "/bin/sh", option[] = "-c",
-            script[] = "echo \"$0 $LIKE $#\"", name[] = "name", one[] = "1", variable[] = "LIKE=this";
+static char words[2][16] = {"two ", "pieces\n"}, path[] = "/bin/sh", option[] = "-c", script[] = "echo \"$0 $LIKE $#\"",
+            name[] = "name", one[] = "1", variable[] = "LIKE=this";
 static uint32_t argv[6], envp[2], vector[4];
 volatile int told;
 static uint8_t stack[65536] __attribute__((aligned(16)));

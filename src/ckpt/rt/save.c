@@ -85,7 +85,7 @@ static void count_pages(void *arg) {
 
 /* The interval behind a checkpoint pays for it. There is none before the first one, which is the largest: it waits until what it
  * will cost is as small a part of the time so far. */
-static bool can_afford(uint64_t now) {
+bool save_can_be_afforded(uint64_t now) {
     uint64_t pages = 0;
     if (has_first || !save_stretches) return true;
     if (saver_start()) saver_do(count_pages, &pages);
@@ -94,7 +94,7 @@ static bool can_afford(uint64_t now) {
     return has_first;
 }
 
-bool save_is_due(uint64_t now) { return area && now >= due_at && is_idle() && can_afford(now); }
+bool save_is_due(uint64_t now) { return area && now >= due_at && is_idle(); }
 
 /* ---- entries ---- */
 

@@ -3,7 +3,7 @@
  * The R-thread that has the turn calls, at a safepoint, with all other R-threads outside of the cache (waiting for the turn or
  * in calls):
  *
- *     if (save_is_due(now)) save_checkpoint(&place, state, len, false);
+ *     if (save_is_due(now) && save_can_be_afforded(now)) save_checkpoint(&place, state, len, false);
  *
  * What the state is made of is the caller's business. Modified pages are copied into the area (ckpt/area.h); comparing and
  * storing happens in the controller while the program runs on. `last`: the program will not go on (exit, fatal signal): waits
@@ -26,8 +26,10 @@ extern bool save_stretches;
 void save_start(int channel_fd, uint32_t ring, uint64_t stream);
 /* Ends the saver, until the next checkpoint, which is to have all of memory. */
 void save_without_thread(void);
-/* now: monotonic, nanoseconds. Cheap, except where the first one is put off. False while the last one is still being stored. */
+/* now: monotonic, nanoseconds. Cheap. False while the last one is still being stored. */
 bool save_is_due(uint64_t now);
+/* Only where a checkpoint is possible: may make the saver, which belongs to the process of who asks. */
+bool save_can_be_afforded(uint64_t now);
 /* False: not taken, because the controller has no room or no wish, or memory cannot be tracked. */
 bool save_checkpoint(const struct ckpt_place *place, const void *state, size_t len, bool last);
 

@@ -8,6 +8,7 @@
 #include "inproc/sys.h"
 #include "sphere/channel.h"
 #include "sphere/code_watch.h"
+#include "sphere/hurry.h"
 #include "sphere/sigframe.h"
 #include "sphere/sys/model.h"
 #include "sphere/sys/ptrace.h"
@@ -69,7 +70,7 @@ static void await_notice(struct tracee *e, int tid) {
         if (is_stopped(tid)) {
             e->group_stop = SIGSTOP_;
             if (e->seized) __atomic_or_fetch(&e->wants, TRACE_WANT_GROUP_STOP, __ATOMIC_SEQ_CST);
-            SYS(kill, e->tgid, SIGCONT_);
+            hurry_stopped(e->tgid);
         }
         if (task_is_over(tid)) return;
         SYS(nanosleep, &moment, 0);
