@@ -9,10 +9,12 @@
 #include "sphere/sys/model.h"
 #include "sphere/traced.h"
 
+#define PIECE 64 /* of a string: divides a page, and most paths are no longer */
+
 long guest_read_string(char *to, gaddr from, size_t cap) {
     size_t n = 0;
     while (n < cap) {
-        size_t chunk = MIN(cap - n, PAGE_SIZE - ((from + n) & (PAGE_SIZE - 1)));
+        size_t chunk = MIN(cap - n, PIECE - ((from + n) & (PIECE - 1)));
         if (!guest_read(to + n, from + n, chunk)) return -EFAULT;
         for (size_t i = 0; i < chunk; i++)
             if (to[n + i] == '\0') return (long)(n + i);
