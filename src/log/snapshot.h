@@ -9,7 +9,7 @@
 
 #include "log/events.h"
 
-#define SNAPSHOT_MAGIC 0x33305041534e5052ull /* "RPNSAP03" */
+#define SNAPSHOT_MAGIC 0x34305041534e5052ull /* "RPNSAP04" */
 #define SNAPSHOT_SIGNALS 64
 #define SNAPSHOT_EXTENDED_MAX 16384u /* a multiple of 8 */
 #define SNAPSHOT_THREADS_MAX 65536u
@@ -37,7 +37,8 @@ struct snapshot {
     struct snapshot_action actions[SNAPSHOT_SIGNALS]; /* of signal 1, 2 ... */
     char comm[16];
     char exe[512];
-    uint32_t n_advice, reserved;
+    uint32_t n_advice;
+    uint32_t anonymous; /* mappings of shared anonymous memory that the process has made so far */
 };
 
 #define SNAPSHOT_RUNS 0 /* snapshot_thread.awaits: the one that goes on */
@@ -72,6 +73,9 @@ struct snapshot_thread {
 
 struct snapshot_region {
     struct ev_map map;
+    uint32_t
+        tracked; /* 1: a shared file whose pages, up to its end, are all this process's; 0: not shared with anybody */
+    uint32_t birth; /* of that file, as in ev_mapped.flags */
 };
 
 /* Memory that children of the process are not to have, or to find empty. */
@@ -82,5 +86,6 @@ struct snapshot_advice {
 
 _Static_assert(sizeof(struct snapshot) == 2680, "snapshot");
 _Static_assert(sizeof(struct snapshot_thread) == 456, "snapshot_thread");
+_Static_assert(sizeof(struct snapshot_region) == 112, "snapshot_region");
 
 #endif

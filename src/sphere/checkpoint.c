@@ -20,7 +20,9 @@
 
 #define LOOK_CALLS 16         /* from one look at the clock to the next */
 #define LOOK_TICKS 20000000ul /* some 30 ms */
+#define LOOK_AGAIN_NS 50000000ull
 #define END_LEAST_NS 500000000ull
+#define SHARED_MOST (16ull << 20) /* bytes of shared files, which go into each checkpoint as a whole */
 #define CLOCK_MONOTONIC_ 1
 #define CLOCK_REALTIME_ 0
 
@@ -95,17 +97,19 @@ static bool is_readable_by_others(const struct thread *t, const struct thread *s
            (t == self || t->scheduled);
 }
 
+/* Of which nobody keeps track. */
 static bool has_shared_memory(void) {
     struct mapping m;
     for (size_t i = 0; aspace_nth(i, &m); i++) {
-        if (m.runtime || (m.flags & MAP_TYPE) == MAP_PRIVATE) continue;
+        if (m.runtime || m.tracked || (m.flags & MAP_TYPE) == MAP_PRIVATE) continue;
         if ((m.prot & PROT_WRITE) || !m.file.ino) return true;
     }
     return false;
 }
 
 static bool is_possible(const struct thread *self) {
-    if (shared_active || file_changes_any() || __atomic_load_n(&the_channel->stopped, __ATOMIC_ACQUIRE)) return false;
+    if (file_changes_any() || __atomic_load_n(&the_channel->stopped, __ATOMIC_ACQUIRE)) return false;
+    if (shared_active && !shared_is_all_ours(SHARED_MOST)) return false;
     for (struct thread *t = threads_first(); t; t = t->next)
         if (!is_readable_by_others(t, self)) return false;
     return !has_shared_memory();
@@ -149,8 +153,14 @@ bool checkpoint_consider(struct thread *t, uint8_t flags) {
     static uint32_t calls;
     if (likely(!checkpoint_is_on)) return false;
     if ((flags & EVF_AFTER) && ++calls % LOOK_CALLS) return false;
+    static uint64_t again_ns; /* what makes it impossible is not looked at all the time */
     uint64_t now = clock_ns(CLOCK_MONOTONIC_);
-    return save_is_due(now) && is_possible(t) && save_can_be_afforded(now) && take(t, flags, CHECKPOINT_TIMER, false);
+    if (now < again_ns || !save_is_due(now)) return false;
+    if (!is_possible(t)) {
+        again_ns = now + LOOK_AGAIN_NS;
+        return false;
+    }
+    return save_can_be_afforded(now) && take(t, flags, CHECKPOINT_TIMER, false);
 }
 
 bool checkpoint_at_end(struct thread *t, uint8_t flags, uint32_t why) {

@@ -161,21 +161,46 @@ static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
     }
 }
 
-void replay_restore_map(struct thread *t, const struct ev_map *v) {
+static struct mapping mapping_of(const struct ev_map *v, uint32_t birth) {
     struct mapping m = {.start = v->start,
                         .end = v->end,
                         .offset = v->offset,
                         .prot = v->prot & ~MAP_UNSURE,
                         .flags = v->flags,
-                        .file = {v->dev, v->ino, v->size, v->mtime_ns, v->ctime_ns, 0},
+                        .file = {v->dev, v->ino, v->size, v->mtime_ns, v->ctime_ns, birth},
                         .was_writable = v->prot & MAP_UNSURE};
     memcpy(m.name, v->name, sizeof m.name - 1);
+    return m;
+}
+
+static void put_map(struct thread *t, const struct mapping *m, int fd, uint64_t base) {
+    long ret = aspace_restore(m, fd, base);
+    if (ret) replay_diverged(t, NULL, "the program cannot be mapped", m->start, (uint64_t)-ret);
+}
+
+void replay_restore_shared(struct thread *t, const struct ev_map *v, uint32_t birth) {
+    struct mapping m = mapping_of(v, birth);
+    struct ev_mapped mapped = {.object = v->object,
+                               .dev = v->dev,
+                               .ino = v->ino,
+                               .size = v->size,
+                               .mtime_ns = v->mtime_ns,
+                               .ctime_ns = v->ctime_ns,
+                               .flags = MAPPED_TRACKED | (uint64_t)birth << 32};
+    m.tracked = true;
+    m.object = shared_file(&m.file);
+    struct file_source from = file_changes_source(&mapped);
+    put_map(t, &m, from.fd, from.base);
+    shared_own(m.object, PAGE_UP(v->size) / PAGE_SIZE);
+}
+
+void replay_restore_map(struct thread *t, const struct ev_map *v) {
+    struct mapping m = mapping_of(v, 0);
     if (!is_unnamed(&v->object))
         file_changes_note(&(struct ev_mapped){.object = v->object, .dev = v->dev, .ino = v->ino, .size = v->size});
     int fd = is_unnamed(&v->object) ? -1 : objects_open(&v->object);
     if (debug_is_on) m.flags = (m.flags & ~(uint32_t)MAP_TYPE) | MAP_PRIVATE; /* as in map_again() */
-    long ret = aspace_restore(&m, fd, 0);
-    if (ret) replay_diverged(t, NULL, "the program cannot be mapped", v->start, (uint64_t)-ret);
+    put_map(t, &m, fd, 0);
     if (fd >= 0) SYS(close, fd);
 }
 

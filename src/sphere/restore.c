@@ -16,6 +16,7 @@
 #include "sphere/replay.h"
 #include "sphere/runtime.h"
 #include "sphere/schedule.h"
+#include "sphere/shared.h"
 #include "sphere/sigframe.h"
 #include "sphere/sys/special.h"
 
@@ -206,7 +207,13 @@ static void restore_mappings(struct thread *t, const struct snapshot *s) {
     const uint8_t *threads = (const uint8_t *)(s + 1);
     const struct snapshot_region *r =
         (const void *)(threads + s->n_threads * (sizeof(struct snapshot_thread) + s->extended_size));
-    for (uint32_t i = 0; i < s->n_regions; i++) replay_restore_map(t, &r[i].map);
+    for (uint32_t i = 0; i < s->n_regions; i++) {
+        if (r[i].tracked)
+            replay_restore_shared(t, &r[i].map, r[i].birth);
+        else
+            replay_restore_map(t, &r[i].map);
+    }
+    shared_set_anonymous(s->anonymous);
     aspace_put_brk(s->brk_start, s->brk_end);
 }
 

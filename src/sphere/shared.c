@@ -106,11 +106,18 @@ bool shared_object_is_known(uint64_t object) {
 
 #define FILE_OBJECT (1ull << 63)
 
+static uint64_t n_anonymous, anonymous_of;
+
+uint64_t shared_count_anonymous(void) { return anonymous_of == the_stream.number ? n_anonymous : 0; /* forked since */ }
+
+void shared_set_anonymous(uint64_t n) {
+    n_anonymous = n;
+    anonymous_of = the_stream.number;
+}
+
 uint64_t shared_anonymous(void) {
-    static uint64_t n, of_stream;
-    if (of_stream != the_stream.number) n = 0; /* forked since */
-    of_stream = the_stream.number;
-    return (the_stream.number << 24 | ++n) & ~FILE_OBJECT;
+    shared_set_anonymous(shared_count_anonymous() + 1);
+    return (the_stream.number << 24 | n_anonymous) & ~FILE_OBJECT;
 }
 
 uint64_t shared_file(const struct file_id *id) { return mix(mix(mix(3, id->dev), id->ino), id->birth) | FILE_OBJECT; }
@@ -292,6 +299,40 @@ void shared_each_owned(struct thread *t, uint8_t flags,
         for (uint64_t page = 0; owned[i].object && page < SHARED_CHUNK_PAGES; page++)
             if (owned[i].bits[page / 64] >> (page % 64) & 1)
                 visit(t, (struct shared_at){owned[i].object, owned[i].number * SHARED_CHUNK_PAGES + page}, flags);
+}
+
+/* All pages up to the end of the file are owned, none behind it. */
+static bool is_ours(const struct mapping *m) {
+    uint64_t file_pages = PAGE_UP(m->file.size) / PAGE_SIZE;
+    if (!m->file.ino || (m->flags & MAP_TYPE) == MAP_PRIVATE || !(m->prot & (PROT_READ | PROT_WRITE))) return false;
+    for (gaddr at = m->start; at < m->end; at += PAGE_SIZE) {
+        struct shared_at page = shared_page_of(m, at);
+        if (shared_owns(page) != (page.page < file_pages)) return false;
+    }
+    return true;
+}
+
+static bool is_all_mapped(void) {
+    for (uint64_t i = 0; owned && i <= owned_mask; i++)
+        for (uint64_t page = 0; owned[i].object && page < SHARED_CHUNK_PAGES; page++)
+            if ((owned[i].bits[page / 64] >> (page % 64) & 1) &&
+                !shared_address_of((struct shared_at){owned[i].object, owned[i].number * SHARED_CHUNK_PAGES + page}))
+                return false;
+    return true;
+}
+
+bool shared_is_all_ours(uint64_t most) {
+    bool ours = true;
+    uint64_t bytes = 0;
+    lock_take(&cache_lock);
+    const struct mapping *m;
+    for (gaddr from = 0; ours && (m = next_near(from)); from = m->end) {
+        if (!m->tracked) continue;
+        bytes += m->end - m->start;
+        ours = bytes <= most && is_ours(m);
+    }
+    lock_drop(&cache_lock);
+    return ours && is_all_mapped();
 }
 
 void shared_close_all(void) {

@@ -29,6 +29,9 @@ bool shared_object_is_known(uint64_t object);
 
 /* Numbers of objects, the same at replay. */
 uint64_t shared_anonymous(void);
+/* How many of these there have been; a restored process goes on counting. */
+uint64_t shared_count_anonymous(void);
+void shared_set_anonymous(uint64_t n);
 uint64_t shared_file(const struct file_id *id);
 bool shared_is_file(uint64_t object);
 /* Whether any file is shared in this sphere. */
@@ -58,6 +61,10 @@ void shared_each_owned(struct thread *t, uint8_t flags,
                        void (*visit)(struct thread *t, struct shared_at at, uint8_t flags));
 /* All memory is accessible from now on, nothing is tracked. */
 void shared_abandon(void);
+
+/* Whether no other process has any part of what is tracked here, and it is files, mapped shared, with all that is owned of them, `most` bytes at
+ * most: then mappings hold all that there is to know of them. */
+bool shared_is_all_ours(uint64_t most);
 
 /* The page of a tracked mapping that addr is on. */
 struct shared_at shared_page_of(const struct mapping *m, gaddr addr);

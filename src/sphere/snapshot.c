@@ -13,6 +13,7 @@
 #include "sphere/objects.h"
 #include "sphere/runtime.h"
 #include "sphere/schedule.h"
+#include "sphere/shared.h"
 #include "sphere/sigframe.h"
 
 #define FX_OPCODE 6
@@ -142,7 +143,8 @@ void snapshot_write(struct thread *t, uint64_t event, uint64_t position, uint64_
                            .seccomp_mode = (uint32_t)t->seccomp.mode,
                            .n_filters = (uint32_t)t->seccomp.count,
                            .filters_len = filters_len(&t->seccomp),
-                           .n_advice = (uint32_t)n_advice};
+                           .n_advice = (uint32_t)n_advice,
+                           .anonymous = (uint32_t)shared_count_anonymous()};
     aspace_get_brk(&s->brk_start, &s->brk_end);
     for (int i = 0; i < SNAPSHOT_SIGNALS; i++) {
         const struct ksigaction *a = &t->process->action[i + 1];
@@ -159,7 +161,8 @@ void snapshot_write(struct thread *t, uint64_t event, uint64_t position, uint64_
     struct mapping m;
     for (size_t i = 0; aspace_nth(i, &m); i++) {
         if (m.runtime) continue;
-        ((struct snapshot_region *)at)->map = objects_map_of(&m);
+        *(struct snapshot_region *)at = (struct snapshot_region){
+            .map = objects_map_of(&m), .tracked = m.tracked, .birth = m.tracked ? m.file.birth : 0};
         at += sizeof(struct snapshot_region);
     }
     memcpy(at, advice, n_advice * sizeof *advice);

@@ -22,7 +22,7 @@ compare() {
     cmp -s there sorted || wrong "$name $*: different: $(diff there sorted | head -4)"
 }
 
-for how in crash abort exit fork filter; do
+for how in crash abort exit fork filter file; do
     timeout 60 "$REPRISE" record --checkpoint-interval 0.1 -o "rd/$how" -- "$BUILD/replay/states" $how 0.8 >out 2>&1
     timeout 60 "$REPRISE" replay -a --verify "$how" >again 2>&1
     [ $? -ne 125 ] || wrong "$how: $(tail -1 again)"

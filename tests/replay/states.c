@@ -1,6 +1,6 @@
 /* Has state of many kinds at any moment: threads in calls, preempted, with values in vector and x87 registers; handlers, masks, an
  * alternate stack; mappings that come, go, move and are closed. Ends as its argument says: crash, abort, exit, or fork (the child
- * crashes); filter: exit, with seccomp filters. */
+ * crashes); filter: exit, with seccomp filters; file: exit, with a file that it maps shared, and its child in the end, too. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
@@ -64,6 +64,50 @@ static void *computer(void *arg) {
     return NULL;
 }
 
+#define FILE_SIZE 40000
+#define VIEW_SIZE 65536 /* ends behind the file */
+static unsigned char *view, *other_view;
+static int file;
+
+static void *map_file(int prot) {
+    void *at = mmap(NULL, VIEW_SIZE, prot, MAP_SHARED, file, 0);
+    if (at == MAP_FAILED) abort();
+    return at;
+}
+
+static void make_file(void) {
+    char name[] = "states-XXXXXX", bytes[FILE_SIZE];
+    munmap(mmap(NULL, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0), 4096); /* is counted */
+    memset(bytes, 7, sizeof bytes);
+    file = mkstemp(name);
+    if (file < 0 || unlink(name) || write(file, bytes, sizeof bytes) != sizeof bytes) abort();
+    view = map_file(PROT_READ | PROT_WRITE);
+    other_view = map_file(PROT_READ);
+}
+
+static unsigned long churn_file(unsigned round) {
+    if (!view) return 0;
+    view[round * 61 % FILE_SIZE] += (unsigned char)round;
+    if (round % 256 == 0) {
+        munmap(other_view, VIEW_SIZE);
+        other_view = map_file(PROT_READ);
+    }
+    return other_view[round * 61 % FILE_SIZE];
+}
+
+/* A child changes what its parent has had alone until then. */
+static unsigned long lend_file(void) {
+    unsigned char *anonymous = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    anonymous[0] = view[100];
+    if (fork() == 0) {
+        for (unsigned i = 0; i < FILE_SIZE; i += 999) view[i]++;
+        anonymous[0]++;
+        _exit(0);
+    }
+    wait(NULL);
+    return other_view[999] + view[100] + anonymous[0];
+}
+
 /* One round of changes in the address space. */
 static unsigned long churn(unsigned round) {
     static unsigned char *moving;
@@ -88,7 +132,7 @@ static unsigned long churn(unsigned round) {
     size = next;
     moving[round % size]++;
     if (getppid() == -1) shared_sum += (unsigned long)errno; /* a filter */
-    return moving[(round / 2) % size];
+    return moving[(round / 2) % size] + churn_file(round);
 }
 
 static void end(const char *how) {
@@ -110,6 +154,7 @@ static void add_filter(int answer) {
 
 int main(int argc, char **argv) {
     if (strcmp(argv[1], "filter") == 0) add_filter(33), add_filter(44);
+    if (strcmp(argv[1], "file") == 0) make_file();
     double seconds = argc > 2 ? atof(argv[2]) : 1;
     stack_t stack = {.ss_sp = malloc(65536), .ss_size = 65536};
     sigaltstack(&stack, NULL);
@@ -138,6 +183,7 @@ int main(int argc, char **argv) {
         }
         end("crash");
     }
+    if (view) sum += lend_file();
     end(argv[1]);
     over = 1;
     close(never[1]);
