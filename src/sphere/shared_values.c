@@ -196,12 +196,56 @@ static bool is_alone(struct shared_page *p) {
     return ++p->streak > ALONE;
 }
 
-static void do_access(struct thread *t, const struct value_access *a, uint8_t *at, uint64_t *loaded) {
+/* Processes that are not recorded (any more) access the page as it is, without its lock: they see whole values, and none of
+ * their changes is lost. */
+static uint64_t load_whole(const uint8_t *at, uint8_t size) {
     uint64_t value = 0;
-    memcpy(&value, at, a->size);
-    *loaded = value;
-    values_run(t, a, &value);
-    if (a->in.store_size) memcpy(at, &value, a->size);
+    switch (size) {
+    case 1: return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+    case 2: return __atomic_load_n((const uint16_t *)at, __ATOMIC_ACQUIRE);
+    case 4: return __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE);
+    case 8: return __atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE);
+    default: memcpy(&value, at, size); return value;
+    }
+}
+
+static void store_whole(uint8_t *at, uint8_t size, uint64_t value) {
+    switch (size) {
+    case 1: __atomic_store_n(at, (uint8_t)value, __ATOMIC_RELEASE); return;
+    case 2: __atomic_store_n((uint16_t *)at, (uint16_t)value, __ATOMIC_RELEASE); return;
+    case 4: __atomic_store_n((uint32_t *)at, (uint32_t)value, __ATOMIC_RELEASE); return;
+    case 8: __atomic_store_n((uint64_t *)at, value, __ATOMIC_RELEASE); return;
+    default: memcpy(at, &value, size);
+    }
+}
+
+#define SWAP(type) \
+    __atomic_compare_exchange_n((type *)at, &(type){(type)old}, (type) new, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)
+
+/* False: it is not `old` any more. */
+static bool swap_whole(uint8_t *at, uint8_t size, uint64_t old, uint64_t new) {
+    switch (size) {
+    case 1: return SWAP(uint8_t);
+    case 2: return SWAP(uint16_t);
+    case 4: return SWAP(uint32_t);
+    case 8: return SWAP(uint64_t);
+    default: store_whole(at, size, new); return true;
+    }
+}
+
+static void do_access(struct thread *t, const struct value_access *a, uint8_t *at, uint64_t *loaded) {
+    bool changes = a->in.load_size && a->in.store_size; /* then registers and flags are all that it changes besides */
+    uint64_t gpr[16], rflags = t->tb->rflags, pc = t->tb->pc;
+    memcpy(gpr, t->tb->gpr, sizeof gpr);
+    for (;;) {
+        uint64_t value = *loaded = load_whole(at, a->size);
+        values_run(t, a, &value);
+        if (!changes && a->in.store_size) store_whole(at, a->size, value);
+        if (!changes || swap_whole(at, a->size, *loaded, value)) return;
+        memcpy(t->tb->gpr, gpr, sizeof gpr); /* once more, with what is there now */
+        t->tb->rflags = rflags;
+        t->tb->pc = pc;
+    }
 }
 
 bool values_record(struct thread *t, struct shared_at at, const struct value_access *a, bool faulted) {
