@@ -53,7 +53,8 @@ static const char record_usage[] =
 #define LIMIT_DEFAULT (20ull << 30)
 #define LOOK_LEAST 10000 /* us between looks at the rings: while something comes, */
 #define LOOK_MOST 40000  /* and when nothing does */
-#define GRACE 30         /* ms for processes that are about to end when the first one has */
+#define GRACE 30         /* ms for processes that are about to end when the first one has, */
+#define GRACE_MOST 5000  /* and as long as they wait for a processor */
 
 struct order {
     const char *dir; /* -o */
@@ -323,8 +324,11 @@ static void drain_rest(struct session *s) {
 static unsigned count_left(struct session *s) {
     unsigned left;
     drain_look(&s->drain);
-    for (uint64_t until = now_ms() + GRACE; (left = drain_count_alive(&s->drain, (uint32_t)s->child.pid)) > 0;) {
-        if (now_ms() >= until) break;
+    uint64_t began = now_ms(), due = began;
+    while ((left = drain_count_alive(&s->drain, (uint32_t)s->child.pid)) > 0) {
+        uint64_t now = now_ms();
+        if (drain_is_one_due(&s->drain, (uint32_t)s->child.pid, GRACE)) due = now;
+        if (now - due >= GRACE || now - began >= GRACE_MOST) break;
         usleep(1000);
         drain_look(&s->drain);
     }

@@ -1,9 +1,11 @@
 /* Drain: see drain.h. */
 #include "controller/drain.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -141,6 +143,43 @@ unsigned drain_count_alive(struct drain *d, uint32_t except) {
         n += !counted;
     }
     return n;
+}
+
+/* Whether a thread waits for a processor or for the disk; how long it has run is added to *ran, in ns. */
+static bool look_at_thread(uint32_t pid, const char *tid, uint64_t *ran) {
+    char path[320], state = 0;
+    uint64_t ns = 0;
+    snprintf(path, sizeof path, "/proc/%u/task/%s/stat", pid, tid);
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1) state = 0;
+    if (f) fclose(f);
+    snprintf(path, sizeof path, "/proc/%u/task/%s/schedstat", pid, tid);
+    f = fopen(path, "re");
+    if (f && fscanf(f, "%lu", &ns) == 1) *ran += ns;
+    if (f) fclose(f);
+    return state == 'R' || state == 'D';
+}
+
+static bool is_due(struct intake *in, uint64_t ms) {
+    char tasks[32];
+    uint64_t ran = 0;
+    bool ready = false;
+    snprintf(tasks, sizeof tasks, "/proc/%u/task", in->pid);
+    DIR *dir = opendir(tasks);
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        if (e->d_name[0] != '.') ready |= look_at_thread(in->pid, e->d_name, &ran);
+    if (dir) closedir(dir);
+    if (!in->ran_before) in->ran_before = ran;
+    return ready && ran < in->ran_before + ms * 1000000;
+}
+
+bool drain_is_one_due(struct drain *d, uint32_t except, uint64_t ms) {
+    bool due = false;
+    for (uint32_t i = 0; i < CHANNEL_RINGS; i++) {
+        struct intake *in = &d->rings[i];
+        if (in->active && in->pid && in->pid != except) due |= is_due(in, ms);
+    }
+    return due;
 }
 
 bool drain_knows(const struct drain *d, uint32_t pid) {

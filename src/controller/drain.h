@@ -26,6 +26,7 @@ struct intake {
     uint32_t pid;          /* as seen last */
     int pidfd;             /* of that process, or -1 */
     uint64_t nobody_since; /* ms: since when that process is gone; 0: it lives */
+    uint64_t ran_before;   /* ns: how long it had run when it was first asked about; see drain_is_one_due() */
 };
 
 #define ENDED_KEPT 256
@@ -63,5 +64,8 @@ void drain_stop(struct drain *);
 
 /* Processes that use a ring and live, without `except`. */
 unsigned drain_count_alive(struct drain *, uint32_t except);
+
+/* Whether one of them waits for a processor, of which it has had less than `ms` since this was first asked. */
+bool drain_is_one_due(struct drain *, uint32_t except, uint64_t ms);
 
 #endif
