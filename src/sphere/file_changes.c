@@ -362,12 +362,22 @@ static struct file_source copy_of(struct known *k) {
     return k->copy;
 }
 
+/* Recording said so, too; whoever replays may not have seen it. */
+static void say_missing(const struct ev_mapped *v) {
+    static bool said;
+    if (said || !v->ino || !v->size) return;
+    said = true;
+    say("this recording has not the contents of a file of %lu bytes that the program maps: they could not be kept",
+        v->size);
+}
+
 struct file_source file_changes_source(const struct ev_mapped *v) {
     struct known *k = note(v);
     if ((v->flags & MAPPED_TRACKED) || k->in_channel)
         return enter_channel(k, (v->flags & MAPPED_FIRST) || debug_is_on ? v : NULL);
     if (k->copy.fd) return k->copy;
     bool is_kept = v->object.lo || v->object.hi;
+    if (!is_kept) say_missing(v);
     return (struct file_source){is_kept ? objects_open_kept(&v->object) : -1, 0};
 }
 

@@ -34,4 +34,10 @@ record 0 '' '-f 24000' sh many.sh
 replay '60 of them'
 [ "$(plain "$REPRISE" ps | grep -c true)" = 60 ] || wrong "not all processes were recorded: $(plain "$REPRISE" ps | wc -l)"
 record 125 'reprise: the limits of file sizes * leave no room for shared memory' '-f 2000' /bin/echo hello
+
+# a file that is too large to be kept: said when it is recorded, and again by the replay, which lacks it
+head -c 20000000 /dev/urandom >big
+record 0 'reprise: cannot keep the contents of a mapped file */big: File too large' '-f 8000' /usr/bin/python3 -S -E -c \
+    'import mmap; f = open("big"); print(len(mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)))'
+expect 0 'reprise: this recording has not the contents of a file of 20000000 bytes *' plain "$REPRISE" replay -a
 finish

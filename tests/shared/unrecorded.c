@@ -8,7 +8,7 @@
 static struct {
     _Atomic unsigned steps, halt;
     _Atomic unsigned done[COUNTERS];
-} *page;
+} * page;
 
 static void nap(long ms) { nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL); }
 
