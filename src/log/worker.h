@@ -61,12 +61,13 @@ struct worker_stop {
     uint64_t base_ticks;         /* of the R-thread, when the last event was over */
     uint64_t op_event, op_ticks; /* where the R-thread last took events: number of the first one */
     uint32_t has_op, has_siginfo;
-    uint32_t is_fault; /* WORKER_SIGNAL: of the instruction here, which has not been done */
-    uint32_t is_again; /* the instruction here took the last events, and has yet to be done */
-    uint32_t call;     /* WORKER_CALL, WORKER_RETURN */
-    int32_t child;     /* WORKER_FORK */
-    uint64_t copied;   /* pages that a copy of the worker has for itself at once: contents of shared files */
-    uint64_t work;     /* grows along the execution: roughly ticks of all R-threads */
+    uint32_t is_fault;    /* WORKER_SIGNAL: of the instruction here, which has not been done */
+    uint32_t is_anothers; /* WORKER_SIGNAL: the place is of the R-thread that ran last, and now waits */
+    uint32_t is_again;    /* the instruction here took the last events, and has yet to be done */
+    uint32_t call;        /* WORKER_CALL, WORKER_RETURN */
+    int32_t child;        /* WORKER_FORK */
+    uint64_t copied;      /* pages that a copy of the worker has for itself at once: contents of shared files */
+    uint64_t work;        /* grows along the execution: roughly ticks of all R-threads */
     uint64_t gpr[16], pc, rflags;
     uint64_t collected; /* with `collect`: hits, of which data holds the last WORKER_HITS, as a ring */
     uint64_t traced;    /* with `trace`: instructions remembered, of which data holds the last WORKER_PAST */

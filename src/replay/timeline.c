@@ -143,6 +143,30 @@ static struct worker *reach(struct timeline *t, struct position p, bool may_move
     return NULL;
 }
 
+/* From the last tick on, instruction by instruction, to where a signal is about to be delivered. */
+static bool run_to_signal(struct timeline *t, struct worker *w, const struct worker_stop *before) {
+    struct worker_run run = {.signals = ~0ull, .single = 1, .steady = 1};
+    return session_run(&t->session, w, &run) && w->stop.reason == WORKER_SIGNAL && w->stop.place.is_exact &&
+           w->stop.place.event == before->place.event && w->stop.place.ticks == before->place.ticks;
+}
+
+/* To where registers are the same as they were. */
+static bool run_to_registers(struct timeline *t, struct worker *w, const struct worker_stop *before) {
+    struct worker_run run = {.aim = AIM_PLACE, .single = 1, .steady = 1, .match = 1, .match_pc = before->pc};
+    run.event = before->place.event;
+    run.ticks = before->place.ticks;
+    run.steps = UINT64_MAX;
+    memcpy(run.match_gpr, before->gpr, sizeof before->gpr);
+    bool there = w->stop.pc == before->pc && memcmp(w->stop.gpr, before->gpr, sizeof before->gpr) == 0;
+    bool found = there || (session_run(&t->session, w, &run) && w->stop.pc == before->pc &&
+                           memcmp(w->stop.gpr, before->gpr, sizeof before->gpr) == 0);
+    if (!found || !w->stop.place.is_exact || w->stop.place.ticks != before->place.ticks) return false;
+    struct worker_place exact = w->stop.place;
+    w->stop = *before; /* why it stopped is still true */
+    w->stop.place = exact;
+    return true;
+}
+
 /* Finds out how many steps it is from the last tick to the present. */
 static bool resolve(struct timeline *t) {
     const struct worker_stop before = t->now->stop;
@@ -150,28 +174,11 @@ static bool resolve(struct timeline *t) {
     struct worker *w = reach(t, (struct position){before.place.event, before.place.ticks, 0}, false, true);
     if (!w) return false;
     checkpoint_add(t, w);
-    struct worker_run run = {.aim = AIM_PLACE, .single = 1, .steady = 1, .match = 1, .match_pc = before.pc};
-    run.event = before.place.event;
-    run.ticks = before.place.ticks;
-    run.steps = UINT64_MAX;
-    memcpy(run.match_gpr, before.gpr, sizeof before.gpr);
-    bool there = w->stop.pc == before.pc && memcmp(w->stop.gpr, before.gpr, sizeof before.gpr) == 0;
-    bool found = there || (session_run(&t->session, w, &run) && w->stop.pc == before.pc &&
-                           memcmp(w->stop.gpr, before.gpr, sizeof before.gpr) == 0);
-    if (!found || !w->stop.place.is_exact || w->stop.place.ticks != before.place.ticks) {
+    bool is_signal =
+        before.reason == WORKER_SIGNAL; /* in front of it, not of the instruction that is interrupted by it */
+    if (!(is_signal ? run_to_signal : run_to_registers)(t, w, &before)) {
         session_kill(&t->session, w);
         return false;
-    }
-    if (before.reason == WORKER_SIGNAL) { /* in front of the signal, not of the instruction that is interrupted by it */
-        struct worker_run on = {.signals = ~0ull, .step = 1, .steady = 1, .thread = before.place.thread};
-        if (!session_run(&t->session, w, &on) || w->stop.reason != WORKER_SIGNAL) {
-            session_kill(&t->session, w);
-            return false;
-        }
-    } else {
-        struct worker_place exact = w->stop.place;
-        w->stop = before; /* why it stopped is still true */
-        w->stop.place = exact;
     }
     timeline_become(t, w);
     return true;
@@ -258,6 +265,7 @@ static struct stop one_place_back(struct timeline *t) {
     const struct worker_stop s = t->now->stop;
     struct position p = position_of(&s.place);
     if (position_compare(p, t->begin) <= 0) return stop_with(t->now, STOP_BEGIN);
+    if (s.is_anothers) return timeline_before_op(t, s.op_event, s.op_ticks); /* a call, before that one ran */
     if (p.steps) {
         struct stop out = go(t, (struct position){p.event, p.ticks, p.steps - 1}, true);
         if (out.reason != STOP_FAILED) out.reason = STOP_STEP;
@@ -274,7 +282,8 @@ static struct stop reverse_step(struct timeline *t) {
     for (;;) {
         struct stop out = one_place_back(t);
         const struct worker_stop *now = &t->now->stop;
-        bool same = now->pc == from.pc && now->place.ticks == from.place.ticks && now->tid == from.tid &&
+        uint64_t ticks = from.is_anothers ? from.op_ticks : from.place.ticks;
+        bool same = now->pc == from.pc && now->place.ticks == ticks && now->tid == from.tid &&
                     memcmp(now->gpr, from.gpr, sizeof from.gpr) == 0;
         bool is_before =
             now->place.is_exact && position_compare(position_of(&now->place), position_of(&from.place)) < 0;

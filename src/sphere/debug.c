@@ -61,6 +61,7 @@ static struct {
 /* Where we are since the last event. */
 static struct {
     uint64_t event, ticks; /* when that was over */
+    uint32_t thread;       /* who has run since */
     bool is_fresh;         /* nothing was run since */
     bool is_known;         /* steps since `steps_ticks` are known */
     uint64_t steps, steps_ticks;
@@ -78,8 +79,15 @@ static bool decode_next(struct insn *in, gaddr pc) {
 
 /* ---- places ---- */
 
+/* Whoever is about to get a signal in a call has not run since the last event: another R-thread has, up to a call of its own. */
+static const struct thread *runner(const struct thread *t) {
+    bool is_other = stream_taken() == base.event && base.thread != t->number;
+    const struct thread *other = is_other ? state_thread(base.thread) : NULL;
+    return other ? other : t;
+}
+
 static struct worker_place place_of(const struct thread *t) {
-    struct worker_place p = {.event = stream_taken(), .ticks = ticks_total(t->tb), .thread = t->number};
+    struct worker_place p = {.event = stream_taken(), .ticks = ticks_total(runner(t)->tb), .thread = t->number};
     if (p.event != base.event || base.is_fresh) {
         p.is_exact = 1;
     } else if (base.is_known && p.ticks == base.steps_ticks) {
@@ -191,6 +199,7 @@ static void describe(struct thread *t, enum worker_reason why) {
     s->op_event = t->debugged.op_event;
     s->op_ticks = t->debugged.op_ticks;
     s->has_op = t->debugged.has_op;
+    s->is_anothers = runner(t) != t;
     s->is_again = s->has_op && s->place.is_exact && !s->place.steps && s->place.ticks == s->op_ticks &&
                   t->tb->pc == t->debugged.op_pc;
     s->copied = contents_pages();
@@ -342,9 +351,9 @@ static bool count_hit(struct thread *t, enum worker_reason why, gaddr addr) {
     slot->stop.addr = addr;
     if (run.stop_at) return number == run.stop_at;
     if (!run.collect) return true;
-    uint64_t ticks = ticks_total(t->tb);
+    struct worker_place p = place_of(t);
     remember_hit((struct worker_hit){
-        .number = number, .reason = why, .addr = addr, .place = place_of(t), .pc = t->tb->pc, .from_ticks = ticks});
+        .number = number, .reason = why, .addr = addr, .place = p, .pc = t->tb->pc, .from_ticks = p.ticks});
     return false;
 }
 
@@ -631,6 +640,7 @@ uint64_t debug_budget(struct thread *t, uint64_t n) {
         count_work(t);
         base.event = taken;
         base.ticks = now;
+        base.thread = t->number;
         base.is_fresh = true;
         t->debugged.returned = t->debugged.in_call ? taken : 0;
         t->debugged.in_call = false;
@@ -675,6 +685,8 @@ void debug_op(struct thread *t, bool is_call) {
     t->debugged.has_op = true;
     t->debugged.in_call = is_call;
 }
+
+void debug_call_undone(struct thread *t) { t->debugged.in_call = false; }
 
 static bool is_wanted(int signo) { return signo > 0 && signo <= NSIG_MAX && run.signals >> (signo - 1) & 1; }
 

@@ -30,6 +30,8 @@ int debug_page_log(struct thread *t);
 
 /* The R-thread is about to take events; the instruction that needs them has not been done. */
 void debug_op(struct thread *t, bool is_call);
+/* The call that it is in is given up for a signal: it will be made again. */
+void debug_call_undone(struct thread *t);
 /* A system call is about to be made; pc is behind the instruction. False: the run stops in front of it, where pc is now. */
 bool debug_call_begins(struct thread *t);
 /* The R-thread is no more; others go on. */

@@ -115,7 +115,7 @@ static void on_insn(struct tblock *tb) {
 }
 
 static bool on_signal(struct thread *t, struct pending_signal *s, uint8_t flags) {
-    checkpoint_op(t);
+    if (!(flags & EVF_AT_GATE)) checkpoint_op(t); /* there it is the call, which others may have run during */
     struct event *e =
         event_new(t, s->is_fault ? EV_FAULT : EV_SIGNAL, (uint16_t)s->info.signo, sizeof(struct ev_signal));
     struct ev_signal *v = (struct ev_signal *)(e + 1);

@@ -49,7 +49,10 @@ void replay_deliver(struct thread *t, const struct event *e) {
     uint8_t flags = e->flags;
     if (unlikely(debug_is_on)) {
         bool behind = flags & EVF_AFTER; /* who stops in front of it is still behind the operation before */
-        if (!behind) debug_op(t, false);
+        if (flags & EVF_AT_GATE)
+            debug_call_undone(t);
+        else if (!behind)
+            debug_op(t, false);
         if (!debug_signal(t, &s.info, behind ? SIGNAL_BEHIND : SIGNAL_ALONE)) return;
         if (behind) debug_op(t, false);
     }

@@ -57,6 +57,10 @@ MIRRORS = [
     ("break_handlers", "signals", "stops", ["handle all nostop noprint pass", "break on_usr1", "break on_usr2", "break on_segv", "break on_alarm"],
      "continue", "reverse-continue", ["handled", "faults", "alarms"]),
     ("signals", "signals", "stops", ["handle SIGALRM stop print"], "continue", "reverse-continue", ["handled", "faults", "alarms", "$_siginfo.si_signo"]),
+    ("signals_in_calls", "cancel", "stops", ["handle SIG32 stop print", "break clean"], "continue", "reverse-continue", ["handled", "cleaned", "$_siginfo.si_signo"]),
+    ("stepi_into_handlers", "cancel", "steps", ["handle all nostop noprint pass", "break on_usr1", "continue", "delete", "reverse-stepi 8"],
+     "stepi", "reverse-stepi", ["$rsp", "handled"], 16),
+    ("catch_signals_in_calls", "cancel", "stops", ["handle all nostop noprint pass", "handle SIGUSR1 stop print", "catch syscall futex", "break clean"], "continue", "reverse-continue", ["handled", "cleaned"]),
     ("signals_some", "signals", "stops", ["handle all nostop noprint pass", "handle SIGUSR2 stop print", "break fault"], "continue", "reverse-continue", ["handled", "faults"]),
     ("crash", "signals crash", "stops", ["handle all nostop noprint pass", "handle SIGSEGV stop", "break die"], "continue", "reverse-continue", ["faults"]),
     ("abort", "signals abort", "stops", ["break die", "break raise"], "continue", "reverse-continue", ["handled"]),
@@ -79,7 +83,7 @@ SHARES = [  # for each process of each kind; a child begins with memory that it 
 ]
 MIRRORS += [(f"{name}_{kind}{who}", f"shares {kind} &{who}", *row)
             for kind in ("inherited", "memfd", "calls") for name, whos, *row in SHARES for who in whos]
-QUICK = set("""fork_advice catch_syscall_some catch_fork break break_programs condition watch watch_threads stepi step break_threads catch_throw signals break_static
+QUICK = set("""fork_advice catch_syscall_some catch_fork break break_programs condition watch watch_threads stepi step break_threads catch_throw signals signals_in_calls break_static
                break_stripped share_watch_inherited2 share_watch_two_calls2 share_stepi_memfd2""".split())
 
 
