@@ -85,6 +85,27 @@ static void make_aliases(const char *dir, const char *path, const char *soname, 
     }
 }
 
+/* The dynamic linker under the name that the program asks for, which is how gdb knows it: on the way there may be any links. */
+static void link_interpreter(const struct recording *r, const char *store, const char *exe, const char *dir) {
+    char path[4200], name[2048] = "", target[4200], soname[256];
+    for (size_t i = 0; i < r->n_objects; i++) {
+        if (strcmp(r->objects[i].path, exe) != 0) continue;
+        store_path(store, &r->objects[i], path, sizeof path);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0 || !elf_interpreter(fd, name, sizeof name)) name[0] = '\0';
+        if (fd >= 0) close(fd);
+    }
+    const char *base = strrchr(name, '/');
+    snprintf(path, sizeof path, "%s%s", dir, name);
+    if (!base || !is_plain(name) || access(path, F_OK) == 0) return;
+    for (size_t i = 0; i < r->n_objects; i++) {
+        const struct object_ref *o = &r->objects[i];
+        if (!is_plain(o->path) || !is_elf(store, o, soname, sizeof soname) || strcmp(soname, base + 1) != 0) continue;
+        snprintf(target, sizeof target, "%s%s", dir, o->path);
+        make_link(dir, name, target);
+    }
+}
+
 bool debug_files_find(struct debug_files *f, const struct recording *r, const char *store, const char *exe,
                       const char *dir) {
     bool *unchanged = calloc(r->n_objects + 1, sizeof *unchanged), all = true, has_program = false;
@@ -109,6 +130,7 @@ bool debug_files_find(struct debug_files *f, const struct recording *r, const ch
             store_path(store, o, to, sizeof to);
         if (make_link(dir, o->path, to)) make_aliases(dir, o->path, soname, to);
     }
+    if (!all) link_interpreter(r, store, exe, dir);
 out:
     free(unchanged);
     return has_program;

@@ -28,6 +28,18 @@ static bool name_at(int fd, uint64_t offset, char *name, size_t cap) {
     return n > 0;
 }
 
+static bool read_head(int fd, Elf64_Ehdr *head) {
+    return read_at(fd, head, sizeof *head, 0) && memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 &&
+           head->e_ident[EI_CLASS] == ELFCLASS64;
+}
+
+/* How many there are. */
+static unsigned read_segments(int fd, const Elf64_Ehdr *head, Elf64_Phdr segments[SEGMENTS_MAX]) {
+    unsigned n = head->e_phnum < SEGMENTS_MAX ? head->e_phnum : SEGMENTS_MAX;
+    bool fine = head->e_phentsize == sizeof *segments && read_at(fd, segments, n * sizeof *segments, head->e_phoff);
+    return fine ? n : 0;
+}
+
 bool elf_soname(int fd, char *name, size_t cap) {
     Elf64_Ehdr head;
     Elf64_Phdr segments[SEGMENTS_MAX];
@@ -35,11 +47,8 @@ bool elf_soname(int fd, char *name, size_t cap) {
     uint64_t strings = 0, at = 0, offset;
     bool has = false;
     name[0] = '\0';
-    if (!read_at(fd, &head, sizeof head, 0) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
-        head.e_ident[EI_CLASS] != ELFCLASS64)
-        return false;
-    unsigned n = head.e_phnum < SEGMENTS_MAX ? head.e_phnum : SEGMENTS_MAX;
-    if (head.e_phentsize != sizeof *segments || !read_at(fd, segments, n * sizeof *segments, head.e_phoff)) return true;
+    if (!read_head(fd, &head)) return false;
+    unsigned n = read_segments(fd, &head, segments);
     for (unsigned i = 0; i < n; i++) {
         if (segments[i].p_type != PT_DYNAMIC) continue;
         uint64_t many = segments[i].p_filesz / sizeof *dynamic;
@@ -52,4 +61,14 @@ bool elf_soname(int fd, char *name, size_t cap) {
     }
     if (has && offset_of(segments, n, strings + at, &offset)) name_at(fd, offset, name, cap);
     return true;
+}
+
+bool elf_interpreter(int fd, char *path, size_t cap) {
+    Elf64_Ehdr head;
+    Elf64_Phdr segments[SEGMENTS_MAX];
+    if (!read_head(fd, &head)) return false;
+    unsigned n = read_segments(fd, &head, segments);
+    for (unsigned i = 0; i < n; i++)
+        if (segments[i].p_type == PT_INTERP) return name_at(fd, segments[i].p_offset, path, cap);
+    return false;
 }

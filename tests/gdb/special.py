@@ -212,6 +212,21 @@ def registers_and_memory(recordings):
         gdb.expect("ptype struct item", "struct item *next")
 
 
+@scenario(quick=True)
+def program_written_anew(recordings):
+    """Files come from the recording where they have changed; the dynamic linker is found under the name that the program has for it."""
+    program = os.path.join(os.getcwd(), "anew")
+    shutil.copy(os.path.join(os.environ["BUILD"], "gdb", "steps"), program)
+    recording = recordings.of(program)
+    with open(program, "ab") as f:
+        f.write(b"something else")
+    with Gdb(recording) as gdb:
+        check(gdb, "arning" not in gdb.do("break total", "continue"), "gdb complains")
+        said = gdb.do("info sharedlibrary")
+        check(gdb, "No  " not in said and "ld-linux" in said, "a library is not found")
+        gdb.expect("bt", "total ()", "main ()")
+
+
 # ---- signals ----
 
 @scenario(quick=True)
