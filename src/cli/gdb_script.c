@@ -1,13 +1,17 @@
 /* What gdb is told when it starts. Plain commands: not every gdb has Python; `why` can do more with it. */
 #include "cli/gdb_script.h"
 
-static const char before[] = "set $reprise_confirm = $_gdb_setting(\"confirm\")\n"
-                             "set confirm off\n"
-                             "set remotetimeout 1000000\n" /* a place far away takes its time */
-                             "set non-stop off\n"
-                             "set schedule-multiple off\n"
-                             "set breakpoint always-inserted on\n" /* any number of them: not sent anew at every stop */
-                             "set prompt (reprise) \n";
+static const char before[] =
+    "set $reprise_confirm = $_gdb_setting(\"confirm\")\n"
+    "set confirm off\n"
+    "set remotetimeout 1000000\n" /* a place far away takes its time */
+    "set non-stop off\n"
+    "set schedule-multiple off\n"
+    "set breakpoint always-inserted on\n" /* any number of them: not sent anew at every stop */
+    "set prompt (reprise) \n"
+    /* what the C library cancels threads with, and changes their ids: as gdb has it natively */
+    "handle SIG32 nostop noprint pass\n"
+    "handle SIG33 nostop noprint pass\n";
 
 /* Places are gone to by a step back, wherever they are: a step from a breakpoint forwards is a step over it for gdb, during which no
  * other thread may stop. And all threads may move: gdb forgets what it knew of their registers only without the lock. */

@@ -164,7 +164,15 @@ static bool ask_target(struct gdb *g, const char *text, struct out *o) {
     return known;
 }
 
+/* Behind `detach`, or an `attach` that failed. */
+static bool say_no_process(struct gdb *g, struct out *o) {
+    if (g->about) out_str(o, g->about);
+    out_str(o, "No process is debugged now: `attach PID` chooses one.\n");
+    return true;
+}
+
 bool monitor_command(struct gdb *g, const char *text, struct out *o) {
+    if (!g->attached) return say_no_process(g, o);
     while (*text == ' ') text++;
     for (size_t i = 0; i < COMMANDS; i++) {
         size_t n = strlen(commands[i].name);

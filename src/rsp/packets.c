@@ -575,7 +575,7 @@ static const struct {
     {"qsThreadInfo", query_no_more_threads, EXACT},
     {"qThreadExtraInfo,", query_thread_text, NEEDS_PROCESS},
     {"qAttached", query_attached, 0},
-    {"qRcmd,", query_command, NEEDS_PROCESS},
+    {"qRcmd,", query_command, 0},
     {"qSymbol::", query_symbols, EXACT},
     {"qSymbol:", query_symbol, NEEDS_PROCESS},
     {"qGetTLSAddr:", query_tls, NEEDS_PROCESS},

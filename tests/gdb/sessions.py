@@ -60,7 +60,7 @@ MIRRORS = [
     ("signals_in_calls", "cancel", "stops", ["handle SIG32 stop print", "break clean"], "continue", "reverse-continue", ["handled", "cleaned", "$_siginfo.si_signo"]),
     ("stepi_into_handlers", "cancel", "steps", ["handle all nostop noprint pass", "break on_usr1", "continue", "delete", "reverse-stepi 8"],
      "stepi", "reverse-stepi", ["$rsp", "handled"], 16),
-    ("catch_signals_in_calls", "cancel", "stops", ["handle all nostop noprint pass", "handle SIGUSR1 stop print", "catch syscall futex", "break clean"], "continue", "reverse-continue", ["handled", "cleaned"]),
+    ("catch_signals_in_calls", "cancel", "stops", ["catch syscall futex", "break clean"], "continue", "reverse-continue", ["handled", "cleaned"]),
     ("signals_some", "signals", "stops", ["handle all nostop noprint pass", "handle SIGUSR2 stop print", "break fault"], "continue", "reverse-continue", ["handled", "faults"]),
     ("crash", "signals crash", "stops", ["handle all nostop noprint pass", "handle SIGSEGV stop", "break die"], "continue", "reverse-continue", ["faults"]),
     ("abort", "signals abort", "stops", ["break die", "break raise"], "continue", "reverse-continue", ["handled"]),

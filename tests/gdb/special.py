@@ -486,6 +486,7 @@ def follow_fork(recordings):
         gdb.expect("p $rax", "= 0")
         gdb.expect("continue", "in_child")
         gdb.do("detach")
+        gdb.expect("info recording", f"process {second}", "No process is debugged now")
         gdb.do(f"attach {second}")
         gdb.expect("continue", "before_exec (n=50)")
         gdb.do("detach", f"attach {parent}", "set follow-fork-mode parent")
