@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Space of checkpoints against undo logs without consolidation, for three programs, as HARE's Figures 10 and 11.
 
-The programs run natively; bench/checkpoints.c stops each every INTERVAL of its CPU time and puts what changed into a checkpoint
+The programs run natively; bench/checkpoints.c stops each every --interval of its CPU time and puts what changed into a checkpoint
 store. Both sides of the comparison save the same blocks of 64 bytes at the same moments: those whose contents changed. An undo
 log keeps 72 bytes for each (contents and address), for ever. The store's figure is what its files take on disk, metadata and
 free slots included. Prints a table and writes $BUILD/bench/checkpoints.svg."""
@@ -15,7 +15,7 @@ SOURCES = ["files.c", "store.c", "write.c", "merge.c", "meta.c", "slots.c"]
 TARGETS = {60: 6, 600: 36}
 SHOWN = [1, 2, 5, 10, 20, 40, 60, 100, 200, 300, 400, 500, 600]
 
-INTERVAL = 100 # milliseconds of CPU time: a tenth of the recorder's, for programs with a tenth of the memory that is worth recording
+INTERVAL = 100 # milliseconds of CPU time: a tenth of the recorder's (1000), so that it takes minutes
 
 PROGRAMS = {
     # a database whose rows are updated, a quarter of them with each statement
@@ -32,7 +32,7 @@ while true do
   a, b = b, a
 end"""],
     # compression of text without end
-    "xz": ["xz", "-1", "-T1", "-c"] + ["big"] * 200,
+    "xz": ["xz", "-1", "-T1", "-c"] + ["big"] * 1000,
 }
 
 
@@ -66,10 +66,10 @@ def make_input(folder):
         f.write(SQL + UPDATE * 100000)
 
 
-def measure(driver, name, n, folder):
+def measure(driver, name, n, interval, folder):
     dir = tempfile.mkdtemp(dir=WORK)
     try:
-        p = subprocess.run([driver, str(n), str(INTERVAL), dir, "--", *PROGRAMS[name]], cwd=folder, stdout=subprocess.PIPE, text=True,
+        p = subprocess.run([driver, str(n), str(interval), dir, "--", *PROGRAMS[name]], cwd=folder, stdout=subprocess.PIPE, text=True,
                            stdin=subprocess.DEVNULL)
     finally:
         shutil.rmtree(dir)
@@ -80,8 +80,8 @@ def size(n):
     return f"{n / 1e6:.1f} MB" if n < 1e9 else f"{n / 1e9:.2f} GB"
 
 
-def table(name, rows):
-    print(f"{name}: a checkpoint every {INTERVAL} ms of CPU time, {rows[-1][4] * 4096 / 1e6:.0f} MB of private memory")
+def table(name, interval, rows):
+    print(f"{name}: a checkpoint every {interval} ms of CPU time, {rows[-1][4] * 4096 / 1e6:.0f} MB of private memory")
     print(f"{'taken':>7}{'left':>6}{'store':>12}{'undo log':>12}{'ratio':>8}")
     for taken, left, store, undo, _ in rows:
         if taken in SHOWN:
@@ -132,6 +132,7 @@ def svg(results, path):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("-n", type=int, default=600, help="checkpoints (600)")
+    p.add_argument("--interval", type=int, default=INTERVAL, help="milliseconds of CPU time (100)")
     p.add_argument("programs", nargs="*", help=", ".join(PROGRAMS))
     options = p.parse_args()
     os.makedirs(WORK, exist_ok=True)
@@ -141,12 +142,12 @@ def main():
     try:
         make_input(folder)
         for name in options.programs or PROGRAMS:
-            rows = measure(driver, name, options.n, folder)
+            rows = measure(driver, name, options.n, options.interval, folder)
             if not rows:
                 print(f"{name}: no checkpoints")
                 continue
             results[name] = rows
-            table(name, rows)
+            table(name, options.interval, rows)
             missed += [f"{name} after {r[0]}" for r in rows if r[0] in TARGETS and r[3] / r[2] < TARGETS[r[0]]]
     finally:
         shutil.rmtree(folder)

@@ -25,22 +25,34 @@ static uint64_t from_auxv(struct target *t, uint64_t type) {
     return 0;
 }
 
-/* Where the program's dynamic section is; 0: it has none. */
-static uint64_t dynamic_section(struct target *t) {
-    uint64_t at = from_auxv(t, AT_PHDR), n = from_auxv(t, AT_PHNUM), dynamic = 0, bias = 0;
+/* Where the program's segment of this type is; 0: it has none. */
+static uint64_t segment(struct target *t, uint32_t type) {
+    uint64_t at = from_auxv(t, AT_PHDR), n = from_auxv(t, AT_PHNUM), where = 0, bias = 0;
     bool found = false;
     for (uint64_t i = 0; at && i < n && i < HEADERS_MAX; i++) {
         Elf64_Phdr p;
         if (!read_all(t, at + i * sizeof p, &p, sizeof p)) return 0;
         if (p.p_type == PT_PHDR) bias = at - p.p_vaddr;
-        if (p.p_type == PT_DYNAMIC) dynamic = p.p_vaddr, found = true;
+        if (p.p_type == type) where = p.p_vaddr, found = true;
     }
-    return found ? dynamic + bias : 0;
+    return found ? where + bias : 0;
+}
+
+/* Where the dynamic section of the file that is mapped at base is; 0: it has none. */
+static uint64_t dynamic_of(struct target *t, uint64_t base) {
+    Elf64_Ehdr head;
+    if (!base || !read_all(t, base, &head, sizeof head)) return 0;
+    for (unsigned i = 0; i < head.e_phnum && i < HEADERS_MAX; i++) {
+        Elf64_Phdr p;
+        if (!read_all(t, base + head.e_phoff + i * sizeof p, &p, sizeof p)) return 0;
+        if (p.p_type == PT_DYNAMIC) return base + p.p_vaddr;
+    }
+    return 0;
 }
 
 /* The first struct link_map; 0: the dynamic linker has not said yet. */
 static uint64_t first_map(struct target *t) {
-    uint64_t at = dynamic_section(t), first;
+    uint64_t at = segment(t, PT_DYNAMIC), first;
     for (int i = 0; at && i < DYNAMIC_MAX; i++, at += sizeof(Elf64_Dyn)) {
         Elf64_Dyn d;
         if (!read_all(t, at, &d, sizeof d) || d.d_tag == DT_NULL) return 0;
@@ -55,6 +67,21 @@ static void read_name(struct target *t, uint64_t at, char name[NAME_MAX_]) {
     name[n < NAME_MAX_ ? n : 0] = '\0';
 }
 
+static void put_library(struct out *o, const char *name, uint64_t map, uint64_t addr, uint64_t dynamic) {
+    out_str(o, "<library name=\"");
+    out_xml(o, name);
+    out_format(o, "\" lm=\"0x%lx\" l_addr=\"0x%lx\" l_ld=\"0x%lx\" lmid=\"0x0\"/>\n", map, addr, dynamic);
+}
+
+/* Before the dynamic linker has a list, it is the only library: gdb knows that when a program starts, but not who comes back. */
+static void put_interpreter(struct target *t, struct out *o) {
+    uint64_t base = from_auxv(t, AT_BASE), at = segment(t, PT_INTERP), dynamic = dynamic_of(t, base);
+    char name[NAME_MAX_];
+    if (!at || !dynamic) return;
+    read_name(t, at, name);
+    if (name[0]) put_library(o, name, base, base, dynamic);
+}
+
 void libraries_xml(struct target *t, struct out *o) {
     uint64_t first = first_map(t), at = first;
     char name[NAME_MAX_];
@@ -65,9 +92,8 @@ void libraries_xml(struct target *t, struct out *o) {
     for (int i = 0; at && i < LIBRARIES_MAX && read_all(t, at, &m, sizeof m); i++, at = m.next) {
         read_name(t, m.name, name);
         if (at == first || !name[0]) continue; /* the program itself; the vDSO */
-        out_str(o, "<library name=\"");
-        out_xml(o, name);
-        out_format(o, "\" lm=\"0x%lx\" l_addr=\"0x%lx\" l_ld=\"0x%lx\" lmid=\"0x0\"/>\n", at, m.addr, m.dynamic);
+        put_library(o, name, at, m.addr, m.dynamic);
     }
+    if (!first) put_interpreter(t, o);
     out_str(o, "</library-list-svr4>\n");
 }

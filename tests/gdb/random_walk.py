@@ -15,6 +15,7 @@ from driver import REPRISE, Gdb, Wrong
 PROGRAMS = {
     "steps": ["break insert", "watch counter"],
     "threads": ["break take_turn", "watch rounds"],
+    "cancel": ["break on_usr1", "break clean", "watch cleaned", "handle SIG32 stop print"],
     "signals": ["break on_usr1", "watch faults", "handle SIGALRM nostop noprint"],
 }
 REGISTERS = "rax rbx rcx rdx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip eflags fs_base".split()

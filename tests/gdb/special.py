@@ -156,7 +156,7 @@ def positions(recordings):
         gdb.do("delete checkpoint 1")
         check(gdb, "1  " not in gdb.do("info checkpoints"), "checkpoint 1 is still there")
         gdb.expect("info recording", "steps")
-        gdb.do("restart")
+        gdb.expect("restart", "_start () from", "ld-linux")
         gdb.expect("reverse-stepi", NO_MORE)
         gdb.do("delete", "seek end")
         end = gdb.where()
