@@ -36,6 +36,7 @@
 
 #define RFLAGS_DF 0x400ull
 #define RFLAGS_RF 0x10000ull
+#define RFLAGS_AC 0x40000ull
 #define TRAP_TRACE_ 2 /* si_code of a single step */
 #define TRAP_DEBUG 1
 
@@ -75,11 +76,14 @@ static void queue(struct thread *t, const struct siginfo_raw *info, bool is_faul
     t->tb->pending = 1;
 }
 
-/* Leaves the interrupted place for good: guest registers are in the thread block, go on at the safepoint. */
-static void leave_to_safepoint(struct ucontext_raw *uc) {
-    uc->mc.rip = (uint64_t)rt_resume;
-    uc->mc.eflags &= ~(RFLAGS_TF | RFLAGS_DF);
+/* Goes on in the runtime: flags of the program's that C code cannot live with stay behind. */
+static void leave_to(struct ucontext_raw *uc, const char *place) {
+    uc->mc.rip = (uint64_t)place;
+    uc->mc.eflags &= ~(RFLAGS_TF | RFLAGS_DF | RFLAGS_AC);
 }
+
+/* Leaves the interrupted place for good: guest registers are in the thread block, go on at the safepoint. */
+static void leave_to_safepoint(struct ucontext_raw *uc) { leave_to(uc, rt_resume); }
 
 static void hold_further_signals(struct ucontext_raw *uc) { uc->sigmask |= ~SIGNALS_SYNC; }
 
@@ -119,7 +123,7 @@ static void head_for_safepoint(struct thread *t, struct ucontext_raw *uc) {
             step_from(t, uc, STEP_OUT);
         }
     } else if (between(pc, rt_resume, rt_resume_end)) {
-        uc->mc.rip = (uint64_t)rt_resume;
+        leave_to_safepoint(uc); /* the program's flags may be loaded already */
     } else if (between(pc, gate_check, gate_insn + 1)) {
         uc->mc.rip = (uint64_t)gate_abort;
     }
@@ -199,8 +203,7 @@ static void on_debugger_step(struct thread *t, struct ucontext_raw *uc) {
 void signals_step_on(struct thread *t, struct ucontext_raw *uc) { step_from(t, uc, STEP_FOR_DEBUGGER); }
 
 void signals_leave_to_enter(struct ucontext_raw *uc) {
-    uc->mc.rip = (uint64_t)engine_run;
-    uc->mc.eflags &= ~(RFLAGS_TF | RFLAGS_DF);
+    leave_to(uc, (const char *)engine_run);
     hold_further_signals(uc);
 }
 
