@@ -31,6 +31,11 @@ void signals_catch_all(struct process *p);
 void signals_catch_own(struct process *p);
 /* Whether a call that waits is made again behind what is pending. */
 bool signals_restart(const struct thread *t);
+/* Sent, and kept here while the program blocks them: the kernel does not block them for us. */
+uint64_t signals_held(const struct thread *t);
+bool signals_take_held(struct thread *t, uint64_t set,
+                       struct siginfo_raw *info); /* of one in `set`; false: there is none */
+
 bool signals_is_waiting(const struct thread *t);
 /* Whether one of those will end the process. */
 bool signals_will_kill(const struct thread *t);

@@ -3,6 +3,26 @@
 #include "sphere/sys/special.h"
 
 long sys_rt_sigsuspend(struct tblock *t, uint64_t a[6]) { return signals_with_mask(t, a, 0); }
+
+long sys_rt_sigpending(struct tblock *t, uint64_t a[6]) {
+    uint64_t set = 0, held = signals_held(t->thread);
+    long ret = gate_syscall(__NR_rt_sigpending, a);
+    if (ret != 0 || !held) return ret;
+    if (!guest_read(&set, a[0], a[1])) return -EFAULT;
+    set |= held;
+    return guest_write(a[0], &set, a[1]) ? 0 : -EFAULT;
+}
+
+/* The kernel has none of those that the program blocks and it cannot block for us. */
+long sys_rt_sigtimedwait(struct tblock *t, uint64_t a[6]) {
+    struct siginfo_raw info;
+    uint64_t set;
+    if (a[3] != 8 || !signals_held(t->thread) || !guest_read(&set, a[0], 8) ||
+        !signals_take_held(t->thread, set, &info))
+        return gate_syscall(__NR_rt_sigtimedwait, a);
+    return a[1] && !guest_write(a[1], &info, sizeof info) ? -EFAULT : info.signo;
+}
+
 long sys_ppoll(struct tblock *t, uint64_t a[6]) {
     return fd_polls_own(a) ? fd_poll_own(a) : signals_with_mask(t, a, 3);
 }
