@@ -27,6 +27,7 @@ struct aspace {
     struct mapping *list; /* sorted by start, disjoint */
     size_t n, most;
     gaddr brk_start, brk_end; /* brk_end: what the program was told, not page aligned */
+    bool grows;               /* some of it has MAP_GROWSDOWN */
     gaddr top_hint;           /* nothing free between here and LAYOUT_MMAP_TOP */
     uint64_t seed;            /* where libraries go */
 };
@@ -146,17 +147,34 @@ static bool usable(gaddr start, size_t len) {
            is_free(start, start + len);
 }
 
+/* Memory with MAP_GROWSDOWN has grown since we looked, when the program or the kernel touched what is below it. */
+static void note_growth(void) {
+    for (size_t i = 0; unlikely(as->grows) && i < as->n; i++) {
+        struct mapping *m = &as->list[i];
+        unsigned char resident;
+        while ((m->flags & MAP_GROWSDOWN) && !m->runtime && is_free(m->start - PAGE_SIZE, m->start) &&
+               SYS(mincore, m->start - PAGE_SIZE, PAGE_SIZE, &resident) == 0)
+            m->start -= PAGE_SIZE;
+    }
+}
+
+#define GROWTH_GAP (256 * PAGE_SIZE) /* the kernel lets nothing grow closer to what is below */
+
+static gaddr room_ends(const struct mapping *m) {
+    return m->start - (m->flags & MAP_GROWSDOWN ? MIN(m->start, GROWTH_GAP) : 0);
+}
+
 static gaddr find_down(gaddr base, gaddr top, size_t len) {
     gaddr hi = top;
     size_t i = first_above(top - 1);
-    if (i < as->n && as->list[i].start < hi) hi = as->list[i].start;
+    if (i < as->n && room_ends(&as->list[i]) < hi) hi = room_ends(&as->list[i]);
     for (;;) {
         gaddr below = i > 0 ? as->list[i - 1].end : 0;
         gaddr floor = MAX(below, base);
         if (hi > floor && hi - floor >= len) return hi - len;
         if (i == 0 || below <= base) return 0;
         i--;
-        hi = as->list[i].start;
+        hi = room_ends(&as->list[i]);
     }
 }
 
@@ -186,6 +204,7 @@ static gaddr find_by_file(const struct file_id *id, size_t len) {
 
 static gaddr pick(size_t len, int flags, const struct file_id *file) {
     gaddr at;
+    note_growth();
     if (flags & MAP_32BIT) {
         at = find_down(LAYOUT_LOW_MMAP, LAYOUT_LOW_MMAP_END, len);
         return at ? at : find_down(LAYOUT_LIB_BASE, LAYOUT_LIB_END, len);
@@ -300,6 +319,7 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
     bool file = !anonymous && file_identify(fd, &id);
     if (file && the_mode->keep_file) the_mode->keep_file(fd, &id);
     lock_take(&cache_lock);
+    note_growth();
     bool fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
     gaddr at = addr;
     if (fixed) {
@@ -333,6 +353,7 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
         m.tracked = numbered && file && the_mode->tracks(fd, &m);
         add_shared(&m);
     }
+    as->grows |= (flags & MAP_GROWSDOWN) != 0;
     track_changed(at, at + len);
     lock_drop(&cache_lock);
     return got;
@@ -352,6 +373,7 @@ long aspace_restore(const struct mapping *m, int fd, uint64_t base) {
     if (!sys_failed(got)) {
         struct mapping copy = *m;
         if (is_shared(m->flags)) number_shared(&copy);
+        as->grows |= (m->flags & MAP_GROWSDOWN) != 0;
         add_shared(&copy);
         track_changed(copy.start, copy.end);
     }
@@ -363,6 +385,7 @@ long aspace_munmap(gaddr addr, size_t len) {
     if ((addr & ~PAGE_MASK) || len == 0 || addr + len < addr || addr + len > LAYOUT_GUEST_END) return -EINVAL;
     len = PAGE_UP(len);
     lock_take(&cache_lock);
+    note_growth();
     /* only what is the program's: the runtime may lie in between */
     code_watch_forget(addr, addr + len);
     track_changed(addr, addr + len);
@@ -402,6 +425,14 @@ static void protect_some(gaddr start, gaddr end, int prot) {
     }
 }
 
+/* The stack is mapped in full, and the kernel does not know that it grows: PROT_GROWSDOWN means from its beginning on. */
+static bool is_stack(gaddr addr, gaddr *start) {
+    size_t i = first_above(addr);
+    if (i == as->n || as->list[i].start > addr || strcmp(as->list[i].name, "[stack]") != 0) return false;
+    *start = as->list[i].start;
+    return true;
+}
+
 long aspace_mprotect(gaddr addr, size_t len, int prot) {
     if (addr & ~PAGE_MASK) return -EINVAL;
     len = PAGE_UP(len);
@@ -409,6 +440,14 @@ long aspace_mprotect(gaddr addr, size_t len, int prot) {
     if (addr + len < addr || aspace_is_runtime(addr, len)) return -ENOMEM;
     lock_take(&cache_lock);
     int keep = prot & (PROT_GROWSDOWN | PROT_GROWSUP);
+    note_growth();
+    gaddr start;
+    if (keep == PROT_GROWSDOWN && is_stack(addr, &start)) {
+        len += addr - start;
+        addr = start;
+        prot &= ~keep;
+        keep = 0;
+    }
     code_watch_forget(addr, addr + len);
     long ret = SYS(mprotect, addr, len, aspace_host_prot(prot & ~keep) | keep);
     if (ret == 0)
