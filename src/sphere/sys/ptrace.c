@@ -77,11 +77,19 @@ static void await_notice(struct tracee *e, int tid) {
     }
 }
 
+static bool are_options(uint64_t options) { return !(options & ~(uint64_t)PTRACE_O_MASK); }
+
+static long set_options(struct tracee *e, uint64_t options) {
+    if (!are_options(options)) return -EINVAL;
+    e->options = (uint32_t)options;
+    return 0;
+}
+
 static long attach(const uint64_t a[6], bool seize) {
     int tid = (int)a[1], tgid = tid > 0 && trace_table() ? process_of(tid) : 0;
     if (!tgid) return outside(a);
     if (tgid == self_tgid()) return -EPERM;
-    if (seize && a[2]) return -EIO;
+    if (seize && (a[2] || !are_options(a[3]))) return -EIO;
     struct tracee *e = trace_claim(tid, tgid, self_tgid());
     if (!e) return -EPERM;
     e->seized = seize;
@@ -283,7 +291,7 @@ static long of_stopped(struct tracee *e, const uint64_t a[6]) {
     case PTRACE_GETREGSET: return regset(e, a[2], a[3], false);
     case PTRACE_SETREGSET: return regset(e, a[2], a[3], true);
     case PTRACE_ARCH_PRCTL_: return arch_prctl(e, a[3], a[2]);
-    case PTRACE_SETOPTIONS: e->options = (uint32_t)a[3]; return 0;
+    case PTRACE_SETOPTIONS: return set_options(e, a[3]);
     case PTRACE_GETEVENTMSG: return put_guest(a[3], &e->message, 8) ? 0 : -EFAULT;
     case PTRACE_GETSIGINFO: return get_siginfo(e, a[3]);
     case PTRACE_SETSIGINFO: return guest_read(&e->info, a[3], sizeof e->info) ? 0 : -EFAULT;
