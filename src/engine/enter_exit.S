@@ -14,7 +14,7 @@
     pushfq
     popq %gs:TB_RFLAGS
     cld
-    testl $0x40000, %gs:TB_RFLAGS /* AC: the program may like its accesses checked, we do not */
+    testl $0x244000, %gs:TB_RFLAGS /* AC, ID, NT: rt_resume only sets them, for another thread or after popf they have to be gone */
     jz 77f
     pushq $2
     popfq

@@ -37,7 +37,6 @@
 #define SIG_IGN_ 1
 #define RFLAGS_DF 0x400ull
 #define RFLAGS_RF 0x10000ull
-#define RFLAGS_AC 0x40000ull
 #define TRAP_TRACE_ 2 /* si_code of a single step */
 #define TRAP_DEBUG 1
 
@@ -91,7 +90,7 @@ static void queue(struct thread *t, const struct siginfo_raw *info, bool is_faul
 /* Goes on in the runtime: flags of the program's that C code cannot live with stay behind. */
 static void leave_to(struct ucontext_raw *uc, const char *place) {
     uc->mc.rip = (uint64_t)place;
-    uc->mc.eflags &= ~(RFLAGS_TF | RFLAGS_DF | RFLAGS_AC);
+    uc->mc.eflags &= ~(RFLAGS_TF | RFLAGS_DF | RFLAGS_ODD);
 }
 
 /* Leaves the interrupted place for good: guest registers are in the thread block, go on at the safepoint. */
