@@ -278,7 +278,7 @@ static void interface_list(gaddr arg, struct writes *w) {
         uint32_t len, pad;
         uint64_t list;
     } conf;
-    if (!guest_read(&conf, arg, sizeof conf)) return;
+    if (!writes_read(w, &conf, arg, sizeof conf)) return;
     writes_range(w, arg, sizeof conf);
     writes_range(w, conf.list, conf.len);
 }
@@ -286,14 +286,14 @@ static void interface_list(gaddr arg, struct writes *w) {
 /* A head, with the number of entries behind it as a 32-bit (16-bit: struct file_dedupe_range) word at `count_at`. */
 static void counted_list(gaddr arg, size_t head, size_t count_at, size_t count_size, size_t entry, struct writes *w) {
     uint32_t n = 0;
-    if (guest_read(&n, arg + count_at, count_size)) writes_range(w, arg, head + (uint64_t)n * entry);
+    if (writes_read(w, &n, arg + count_at, count_size)) writes_range(w, arg, head + (uint64_t)n * entry);
 }
 
 /* The old interface to bridges: three or four words, of which the first is the request and the second where results go. */
 static void bridge(gaddr args, struct writes *w) {
     enum { GET_VERSION, GET_BRIDGES, ADD_BRIDGE, DEL_BRIDGE };
     uint64_t v[3];
-    if (!guest_read(v, args, sizeof v)) return;
+    if (!writes_read(w, v, args, sizeof v)) return;
     if (v[0] == GET_BRIDGES) writes_range(w, v[1], v[2] < 4096 ? v[2] * 4 : 0);
 }
 
@@ -321,7 +321,7 @@ static void ethtool(gaddr ifreq, struct writes *w) {
     };
     uint64_t at;
     uint32_t request;
-    if (!guest_read(&at, ifreq + 16, 8) || !guest_read(&request, at, 4)) return;
+    if (!writes_read(w, &at, ifreq + 16, 8) || !writes_read(w, &request, at, 4)) return;
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
         if (sizes[i].nr == request) {
             writes_range(w, at, sizes[i].writes);
@@ -337,7 +337,7 @@ static void ethtool(gaddr ifreq, struct writes *w) {
 static void wireless(uint32_t nr, gaddr iwreq, struct writes *w) {
     enum { IWREQ = 32, NAME_MOST = 33, RANGE_MOST = 1024 };
     uint64_t at;
-    if (!(nr & 1) || !guest_read(&at, iwreq + 16, 8)) return;
+    if (!(nr & 1) || !writes_read(w, &at, iwreq + 16, 8)) return;
     writes_range(w, iwreq, IWREQ);
     switch (nr) {
     case 0x8b0b /* SIOCGIWRANGE */: writes_range(w, at, RANGE_MOST); break;

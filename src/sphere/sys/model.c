@@ -104,6 +104,13 @@ gate_fn *const model_special[MODEL_CALLS] = {
 
 #define BITS_MOST (1u << 20) /* descriptors that a process can have, and more than there are memory nodes */
 
+bool writes_read(struct writes *w, void *to, gaddr from, size_t n) {
+    if (!w->is_peek) return guest_read(to, from, n);
+    bool is_there = guest_copy(to, (const void *)from, n) == 0;
+    if (!is_there) w->anywhere(w);
+    return is_there;
+}
+
 void writes_range(struct writes *w, gaddr start, uint64_t len) {
     if (!start || !len) return;
     if (start + len < start) len = -start - 1; /* to the end of everything */
@@ -125,7 +132,7 @@ static uint64_t result_or(const struct writes *w, uint64_t most) {
 static uint64_t write_iovecs(struct writes *w, gaddr v, uint64_t n, uint64_t most) {
     struct iovec_raw piece;
     for (uint64_t i = 0; i < n && i < IOV_MOST && most; i++) {
-        if (!guest_read(&piece, v + i * sizeof piece, sizeof piece)) break;
+        if (!writes_read(w, &piece, v + i * sizeof piece, sizeof piece)) break;
         uint64_t len = MIN(piece.len, most);
         writes_range(w, piece.base, len);
         most -= len;
@@ -135,7 +142,7 @@ static uint64_t write_iovecs(struct writes *w, gaddr v, uint64_t n, uint64_t mos
 
 static void write_msg(struct writes *w, gaddr p, uint64_t most) {
     struct msghdr_raw h;
-    if (!guest_read(&h, p, sizeof h)) return;
+    if (!writes_read(w, &h, p, sizeof h)) return;
     writes_range(w, p + offsetof(struct msghdr_raw, name_len), sizeof h.name_len);
     writes_range(w, p + offsetof(struct msghdr_raw, control_len), sizeof h.control_len);
     writes_range(w, p + offsetof(struct msghdr_raw, flags), sizeof h.flags);
@@ -149,7 +156,7 @@ static void write_msgs(struct writes *w, gaddr v, uint64_t n) {
     for (uint64_t i = 0; i < count && i < IOV_MOST; i++) {
         gaddr at = v + i * sizeof(struct mmsghdr_raw);
         struct mmsghdr_raw m;
-        if (!guest_read(&m, at, sizeof m)) return;
+        if (!writes_read(w, &m, at, sizeof m)) return;
         write_msg(w, at, w->is_done ? m.len : UINT64_MAX);
         writes_range(w, at + offsetof(struct mmsghdr_raw, len), sizeof m.len);
     }
@@ -157,7 +164,7 @@ static void write_msgs(struct writes *w, gaddr v, uint64_t n) {
 
 static void write_value_result(struct writes *w, gaddr p, gaddr len_at) {
     uint32_t len;
-    if (!len_at || !guest_read(&len, len_at, sizeof len)) return;
+    if (!len_at || !writes_read(w, &len, len_at, sizeof len)) return;
     writes_range(w, p, len);
     writes_range(w, len_at, sizeof len);
 }
@@ -232,7 +239,8 @@ static void window_anywhere(struct writes *w) { ((struct window *)w)->hit = true
 
 bool model_may_write(uint64_t nr, const uint64_t a[6], gaddr start, gaddr end) {
     if (nr == __NR_exit) return true; /* its row speaks of the calling thread */
-    struct window win = {.w = {.range = window_range, .anywhere = window_anywhere}, .start = start, .end = end};
+    struct window win = {
+        .w = {.range = window_range, .anywhere = window_anywhere, .is_peek = true}, .start = start, .end = end};
     model_writes(nr, a, &win.w);
     return win.hit;
 }
@@ -286,7 +294,7 @@ void writes_wait4(const uint64_t a[6], struct writes *w) {
 void writes_name_to_handle(const uint64_t a[6], struct writes *w) {
     enum { HEAD = 8, HANDLE_MOST = 128 };
     uint32_t bytes;
-    if (!guest_read(&bytes, a[2], sizeof bytes)) return;
+    if (!writes_read(w, &bytes, a[2], sizeof bytes)) return;
     writes_range(w, a[2], HEAD + (w->is_done && w->ret < 0 ? 0 : MIN(bytes, HANDLE_MOST)));
 }
 
@@ -297,7 +305,7 @@ void writes_setsockopt(const uint64_t a[6], struct writes *w) {
          arp = a[1] == SOL_IP_ && a[2] == ARP_REPLACE;
     uint32_t n;
     uint64_t counters, hooks = arp ? 3 : 5, at = a[3] + 44 + hooks * 8;
-    if (!(ip || arp) || !guest_read(&n, at, 4) || !guest_read(&counters, at + 4, 8)) return;
+    if (!(ip || arp) || !writes_read(w, &n, at, 4) || !writes_read(w, &counters, at + 4, 8)) return;
     writes_range(w, counters, MIN(n, MOST) * COUNTER);
 }
 
@@ -318,13 +326,13 @@ void writes_exit(const uint64_t a[6], struct writes *w) {
         int64_t offset;
         uint64_t pending;
     } list;
-    if (SYS(get_robust_list, 0, &head, &len) != 0 || !head || !guest_read(&list, head, sizeof list)) return;
+    if (SYS(get_robust_list, 0, &head, &len) != 0 || !head || !writes_read(w, &list, head, sizeof list)) return;
     if (list.pending) writes_range(w, (list.pending & ~1ull) + (uint64_t)list.offset, 4);
     uint64_t at = list.next & ~1ull;
     for (int i = 0; i < 2048 && at && at != head; i++) {
         writes_range(w, at + (uint64_t)list.offset, 4);
         uint64_t next;
-        if (!guest_read(&next, at, 8)) return;
+        if (!writes_read(w, &next, at, 8)) return;
         at = next & ~1ull;
     }
 }
@@ -422,7 +430,7 @@ static void write_waiters(struct writes *w, gaddr v, uint64_t n) {
         uint64_t value, at;
         uint32_t flags, pad;
     } waiter;
-    for (uint64_t i = 0; i < n && i < 128 && guest_read(&waiter, v + i * sizeof waiter, sizeof waiter); i++)
+    for (uint64_t i = 0; i < n && i < 128 && writes_read(w, &waiter, v + i * sizeof waiter, sizeof waiter); i++)
         if (!(waiter.flags & FUTEX2_PRIVATE_)) writes_range(w, waiter.at, 4);
 }
 
@@ -468,7 +476,7 @@ void writes_clone(const uint64_t a[6], struct writes *w) { write_ids(a[0], a[2],
 
 void writes_clone3(const uint64_t a[6], struct writes *w) {
     uint64_t v[4]; /* flags, pidfd, child_tid, parent_tid */
-    if (guest_read(v, a[0], sizeof v)) write_ids(v[0], v[1], v[2], v[3], w);
+    if (writes_read(w, v, a[0], sizeof v)) write_ids(v[0], v[1], v[2], v[3], w);
 }
 
 void writes_getxattrat(const uint64_t a[6], struct writes *w) {
@@ -476,5 +484,5 @@ void writes_getxattrat(const uint64_t a[6], struct writes *w) {
         uint64_t value;
         uint32_t size, flags;
     } args;
-    if (guest_read(&args, a[4], sizeof args)) writes_range(w, args.value, result_or(w, args.size));
+    if (writes_read(w, &args, a[4], sizeof args)) writes_range(w, args.value, result_or(w, args.size));
 }

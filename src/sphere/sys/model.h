@@ -69,6 +69,7 @@ struct writes {
     void (*anywhere)(struct writes *w); /* cannot be told */
     bool is_done; /* the call is over: exactly what `ret` says; otherwise the most that it may write */
     long ret;
+    bool is_peek; /* another thread's call, with cache_lock held: memory that other processes share is not acquired */
 };
 /* Pointers of the program may be wild: what cannot be read is left out, the kernel will not get through it either. A range
  * may reach beyond what is mapped, above all after EFAULT, which says that the kernel got half way. */
@@ -84,5 +85,7 @@ bool model_may_write(uint64_t nr, const uint64_t a[6], gaddr start, gaddr end);
 typedef void irregular_fn(const uint64_t a[6], struct writes *w);
 irregular_fn writes_ioctl;
 void writes_range(struct writes *w, gaddr start, uint64_t len);
+/* Reads what a call's arguments point to. False: it cannot be read; a peek then has said `anywhere`. */
+bool writes_read(struct writes *w, void *to, gaddr from, size_t n);
 
 #endif

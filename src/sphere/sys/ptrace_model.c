@@ -8,7 +8,7 @@
 
 static void write_regset(gaddr vector, struct writes *w) {
     struct iovec_raw v;
-    if (!guest_read(&v, vector, sizeof v)) return;
+    if (!writes_read(w, &v, vector, sizeof v)) return;
     writes_range(w, v.base, MIN(v.len, (uint64_t)TRACE_EXTENDED));
     writes_range(w, vector, sizeof v);
 }
