@@ -13,8 +13,8 @@ static void growing(void) {
     char *room = mmap(NULL, 2 * ROOM + 2048 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     munmap(room, 2 * ROOM + 2048 * PAGE);
     char *top = room + 2 * ROOM + 2047 * PAGE;
-    char *memory = mmap(top, PAGE, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_FIXED, -1, 0);
+    char *memory =
+        mmap(top, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_FIXED, -1, 0);
     CHECK(memory == top);
     for (unsigned long at = PAGE; at <= ROOM; at += PAGE) *(volatile char *)(top - at) = 7;
     for (int i = 0; i < 20; i++) {

@@ -17,6 +17,7 @@
 #include "sphere/aspace.h"
 #include "sphere/runtime.h"
 #include "sphere/sys/special.h"
+#include "sphere/trace_table.h"
 
 #define PROC_MAGIC 0x9fa0
 #define NAME_CAP 256
@@ -516,19 +517,39 @@ static uint64_t number_of(const char *s) {
     return v;
 }
 
-static void write_status(int from, struct text *out, const struct thread *t) {
+/* Who status and stat are about: a thread of ours, a tracee, or both. */
+struct subject {
+    const struct thread *t;
+    const struct tracee *e;
+};
+
+/* It waits for its tracer, which the kernel takes for sleep. */
+static bool is_trace_stopped(const struct subject *who) {
+    return who->e && __atomic_load_n(&who->e->state, __ATOMIC_ACQUIRE) == TRACEE_STOPPED;
+}
+
+static void row_of_tracing(const char *line, char *row, size_t cap, const struct subject *who) {
+    if (str_starts(line, "State:") && is_trace_stopped(who)) fmt_into(row, cap, "State:\tt (tracing stop)");
+    if (str_starts(line, "TracerPid:") && who->e) fmt_into(row, cap, "TracerPid:\t%d", who->e->tracer);
+}
+
+static void row_of_thread(const char *line, char *row, size_t cap, const struct thread *t, const struct masks *m) {
+    if (str_starts(line, "SigBlk:")) fmt_into(row, cap, "SigBlk:\t%016lx", m->blocked);
+    if (str_starts(line, "SigIgn:")) fmt_into(row, cap, "SigIgn:\t%016lx", m->ignored);
+    if (str_starts(line, "SigCgt:")) fmt_into(row, cap, "SigCgt:\t%016lx", m->caught);
+    if (str_starts(line, "Threads:")) fmt_into(row, cap, "Threads:\t%lu", number_of(line + 8) - proc_services());
+    if (str_starts(line, "Seccomp:")) fmt_into(row, cap, "Seccomp:\t%d", t->seccomp.mode);
+    if (str_starts(line, "Seccomp_filters:")) fmt_into(row, cap, "Seccomp_filters:\t%d", t->seccomp.count);
+}
+
+static void write_status(int from, struct text *out, const struct subject *who) {
     struct lines in = {.fd = from};
     struct masks m;
-    collect_masks(t, &m);
+    if (who->t) collect_masks(who->t, &m);
     for (char *line; (line = next_line(&in));) {
         char row[64] = "";
-        if (str_starts(line, "SigBlk:")) fmt_into(row, sizeof row, "SigBlk:\t%016lx", m.blocked);
-        if (str_starts(line, "SigIgn:")) fmt_into(row, sizeof row, "SigIgn:\t%016lx", m.ignored);
-        if (str_starts(line, "SigCgt:")) fmt_into(row, sizeof row, "SigCgt:\t%016lx", m.caught);
-        if (str_starts(line, "Threads:"))
-            fmt_into(row, sizeof row, "Threads:\t%lu", number_of(line + 8) - proc_services());
-        if (str_starts(line, "Seccomp:")) fmt_into(row, sizeof row, "Seccomp:\t%d", t->seccomp.mode);
-        if (str_starts(line, "Seccomp_filters:")) fmt_into(row, sizeof row, "Seccomp_filters:\t%d", t->seccomp.count);
+        row_of_tracing(line, row, sizeof row, who);
+        if (who->t) row_of_thread(line, row, sizeof row, who->t, &m);
         put_line(out, row[0] ? row : line);
     }
 }
@@ -549,17 +570,23 @@ static void put_field(struct text *out, char **s, int *field, uint64_t value) {
     ++*field;
 }
 
-/* Field 20 is the number of threads; 32 to 34 are the masks of the first 31 signals. */
-static void write_stat(int from, struct text *out, const struct thread *t) {
+/* Field 3 is the state; 20 the number of threads; 32 to 34 are the masks of the first 31 signals. */
+static void write_stat(int from, struct text *out, const struct subject *who) {
     struct lines in = {.fd = from};
     char *line = next_line(&in), *behind_name = line ? strrchr(line, ')') : NULL;
     if (!behind_name) return;
-    struct masks m;
-    collect_masks(t, &m);
-    const uint64_t value[] = {m.blocked, m.ignored, m.caught};
     char *s = behind_name;
     int field = 2;
     put(out, line, (size_t)(behind_name - line));
+    copy_fields(out, &s, &field, 3);
+    if (is_trace_stopped(who) && *s) *s = 't';
+    if (!who->t) {
+        put_line(out, s);
+        return;
+    }
+    struct masks m;
+    collect_masks(who->t, &m);
+    const uint64_t value[] = {m.blocked, m.ignored, m.caught};
     copy_fields(out, &s, &field, 20);
     put_field(out, &s, &field, number_of(s) - proc_services());
     copy_fields(out, &s, &field, 32);
@@ -648,8 +675,8 @@ long proc_exe_open(const struct proc_file *f, uint64_t flags) {
 
 /* ---- opening ---- */
 
-/* Which thread a status file is about; NULL: not one of ours that we know. */
-static struct thread *subject(const struct proc_file *f) {
+/* A thread of this process, if it is one that we know. */
+static const struct thread *own_thread(const struct proc_file *f) {
     int tid = f->tid;
     if (!f->self) return NULL;
     int self = own_pid();
@@ -658,13 +685,23 @@ static struct thread *subject(const struct proc_file *f) {
     return t && t->process == thread_self()->process ? t : NULL;
 }
 
+static struct subject subject(const struct proc_file *f) {
+    struct subject who = {own_thread(f), NULL};
+    if (trace_table_mapped()) who.e = trace_find(who.t ? who.t->tid : f->tid);
+    if (who.e && who.e->visits) who.e = NULL;
+    return who;
+}
+
 static bool has_own_text(const struct proc_file *f) {
     switch (f->what) {
     case PROC_MAPS:
     case PROC_SMAPS:
     case PROC_NUMA_MAPS: return true;
     case PROC_STATUS:
-    case PROC_STAT: return subject(f) != NULL;
+    case PROC_STAT: {
+        struct subject who = subject(f);
+        return who.t || who.e;
+    }
     case PROC_CMDLINE:
     case PROC_ENVIRON:
     case PROC_AUXV: return f->self && !the_runtime.shown;
@@ -673,6 +710,7 @@ static bool has_own_text(const struct proc_file *f) {
 }
 
 static void write_text(const struct proc_file *f, int from, struct text *out) {
+    struct subject who = subject(f);
     switch (f->what) {
     case PROC_MAPS:
     case PROC_SMAPS:
@@ -682,8 +720,8 @@ static void write_text(const struct proc_file *f, int from, struct text *out) {
             write_without_runtime(from, out);
         break;
     case PROC_NUMA_MAPS: write_without_runtime(from, out); break;
-    case PROC_STATUS: write_status(from, out, subject(f)); break;
-    case PROC_STAT: write_stat(from, out, subject(f)); break;
+    case PROC_STATUS: write_status(from, out, &who); break;
+    case PROC_STAT: write_stat(from, out, &who); break;
     case PROC_CMDLINE: write_range(out, the_runtime.arg_start, the_runtime.arg_end); break;
     case PROC_ENVIRON: write_range(out, the_runtime.env_start, the_runtime.env_end); break;
     case PROC_AUXV: write_range(out, the_runtime.auxv_start, the_runtime.auxv_end); break;
