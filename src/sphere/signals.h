@@ -44,7 +44,8 @@ void signals_raise_fault(struct tblock *tb, int signo, int code, gaddr addr);
 
 #define SI_KERNEL_ 0x80
 #define RFLAGS_TF 0x100ull
-#define RFLAGS_ODD 0x244000ull /* AC, ID, NT: never set while the runtime runs (enter_exit.S, save_all) */
+#define RFLAGS_ODD \
+    0x244000ull /* AC, ID, NT: not set in the runtime (enter_exit.S, save_all); its signal handlers clear AC alone */
 #define TRAP_PROTECTION 13
 #define TRAP_PAGE_FAULT 14
 #define PF_PRESENT 1

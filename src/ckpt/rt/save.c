@@ -15,9 +15,9 @@
 #include "sphere/channel.h"
 #include "sphere/gate.h"
 
-#define FAULT_NS 1300 /* what tracking costs for a page that is written: once an interval */
-#define COST_SHARE 40 /* an interval is at least so many times what its checkpoint costs: 2.5 % */
-#define TAKER_SHARE 5 /* and so many times what storing it takes on another processor */
+#define FAULT_NS 1300  /* what tracking costs for a page that is written: once an interval */
+#define COST_SHARE 50  /* an interval is at least so many times what its checkpoint costs: 2 % */
+#define TAKER_SHARE 10 /* and so many times what storing it takes on another processor */
 #define FIRST_NS \
     2500 /* what the first checkpoint, which has all of memory, costs for a page: in new memory of the area */
 
