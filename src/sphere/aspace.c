@@ -305,6 +305,14 @@ static void freed(gaddr start, gaddr end) {
     if (end > as->top_hint && start < LAYOUT_MMAP_TOP) as->top_hint = MIN(end, LAYOUT_MMAP_TOP);
 }
 
+/* Some drivers map nowhere but where they choose themselves: io_uring refuses every address that it is given. */
+static long map_where_driver_wants(size_t len, int prot, int flags, int fd, uint64_t offset) {
+    long got = SYS(mmap, 0, len, aspace_host_prot(prot), flags & ~MAP_FIXED, fd, offset);
+    if (sys_failed(got) || usable((gaddr)got, len)) return got;
+    SYS(munmap, got, len);
+    return -ENOMEM;
+}
+
 long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t offset) {
     if (len == 0) return -EINVAL;
     if (len > LAYOUT_GUEST_END) return -ENOMEM;
@@ -341,6 +349,10 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
         return lock_drop(&cache_lock), -ENOMEM; /* no page of it can be handed over */
     if (fixed) code_watch_forget(at, at + len);
     long got = SYS(mmap, at, len, aspace_host_prot(prot), host_flags, fd, offset);
+    if (got == -EINVAL && !addr && !fixed && !anonymous && !the_mode->own_memory_only) {
+        got = map_where_driver_wants(len, prot, host_flags, fd, offset);
+        if (!sys_failed(got)) at = (gaddr)got;
+    }
     if (!sys_failed(got)) {
         struct mapping m = {.start = at,
                             .end = at + len,
