@@ -132,9 +132,12 @@ void sigframe_set_extended(const uint8_t *area) {
 
 void sigframe_load_extended(const uint8_t *area) {
     if (xsave_size)
-        __asm__ volatile("xrstor64 (%0)" : : "r"(area), "a"((uint32_t)xsave_mask), "d"((uint32_t)(xsave_mask >> 32)));
+        __asm__ volatile("xrstor64 (%0)"
+                         :
+                         : "r"(area), "a"((uint32_t)xsave_mask), "d"((uint32_t)(xsave_mask >> 32))
+                         : "memory");
     else
-        __asm__ volatile("fxrstor64 (%0)" : : "r"(area));
+        __asm__ volatile("fxrstor64 (%0)" : : "r"(area) : "memory");
 }
 
 static bool on_altstack(const struct thread *t, uint64_t sp) {

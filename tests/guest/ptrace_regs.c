@@ -32,15 +32,17 @@ static int wait_for(const char *what, pid_t pid) {
     return status;
 }
 
-/* Stops with a value in rbx that the tracer changes, and returns what it finds there. */
-static long marked_stop(void) {
+/* Stops with values in rbx and xmm7 that the tracer changes, and returns what it finds there. */
+static long marked_stop(long *vector) {
     long found;
     __asm__ volatile("mov $0x1234567, %%rbx\n\t"
+                     "movq %%rbx, %%xmm7\n\t"
                      "int3\n\t"
+                     "movq %%xmm7, %1\n\t"
                      "mov %%rbx, %0"
-                     : "=r"(found)
+                     : "=r"(found), "=r"(*vector)
                      :
-                     : "rbx", "memory");
+                     : "rbx", "xmm7", "memory");
     return found;
 }
 
@@ -49,11 +51,11 @@ static void child(void) {
     signal(SIGUSR2, count);
     if (ptrace(PTRACE_TRACEME, 0, 0, 0)) _exit(90);
     raise(SIGSTOP);
-    long found = marked_stop();
+    long vector, found = marked_stop(&vector);
     raise(SIGUSR1); /* held back */
     raise(SIGUSR1); /* becomes SIGUSR2 */
     raise(SIGUSR2);
-    printf("child: rbx %lx, word %ld, usr1 %d, usr2 %d\n", found, word, usr1, usr2);
+    printf("child: rbx %lx, xmm7 %lx, word %ld, usr1 %d, usr2 %d\n", found, vector, word, usr1, usr2);
     fflush(stdout);
     raise(SIGTERM); /* held back; by then nobody traces us, and we die of the next */
     raise(SIGKILL);
@@ -91,7 +93,9 @@ int main(void) {
     printf("user %lx\n", ptrace(PTRACE_PEEKUSER, pid, (void *)offsetof(struct user, regs.rbx), 0));
     struct user_fpregs_struct fp;
     long got = ptrace(PTRACE_GETFPREGS, pid, 0, &fp);
-    printf("fp %ld, mxcsr %x\n", got, fp.mxcsr);
+    printf("fp %ld, mxcsr %x, xmm7 %x\n", got, fp.mxcsr, fp.xmm_space[28]);
+    fp.xmm_space[28] = 0x2468ace;
+    printf("set %ld\n", ptrace(PTRACE_SETFPREGS, pid, 0, &fp));
     cont(pid, PTRACE_CONT, 0);
 
     wait_for("usr1", pid);
