@@ -35,16 +35,17 @@ static void send(struct tracee *e, enum letter_kind kind, gaddr addr, const void
     __atomic_store_n(&l->kind, kind, __ATOMIC_SEQ_CST);
 }
 
-/* Without the turn: who answers may need pages of ours. */
+/* Without the turn: who answers may need pages of ours. Calls that may block have lent it already. */
 static long await_answer(struct tracee *e, enum letter_kind kind, void *bytes, uint32_t len) {
     struct trace_letter *l = &e->letter;
     long ret = 0;
-    if (the_mode->trace_turn) the_mode->trace_turn(thread_self(), false);
+    bool lend = the_mode->trace_turn && !thread_self()->turn_lent;
+    if (lend) the_mode->trace_turn(thread_self(), false);
     for (int looks = 0; ret == 0 && __atomic_load_n(&l->kind, __ATOMIC_ACQUIRE) != LETTER_ANSWERED; looks++) {
         trace_futex_wait(&l->kind, kind, LOOK_AFTER_MS);
         if (SYS(kill, e->tgid, 0) == -ESRCH || looks == PATIENCE) ret = -ESRCH;
     }
-    if (the_mode->trace_turn) the_mode->trace_turn(thread_self(), true);
+    if (lend) the_mode->trace_turn(thread_self(), true);
     if (ret == 0 && l->done != len) ret = -EIO;
     if (ret == 0 && kind == LETTER_PEEK) memcpy(bytes, l->bytes, len);
     __atomic_store_n(&l->kind, LETTER_NONE, __ATOMIC_RELEASE);
