@@ -2,6 +2,7 @@
  * their translations. */
 #include "inproc/str.h"
 #include "inproc/sys.h"
+#include "sphere/aspace.h"
 #include "sphere/forced_write.h"
 #include "sphere/gate.h"
 #include "sphere/mode.h"
@@ -18,8 +19,11 @@ static bool is_in_our_memory(int tid) {
 
 static long in_our_memory(enum letter_kind kind, gaddr addr, void *bytes, uint32_t len) {
     if (kind == LETTER_PEEK) return guest_read(bytes, addr, len) ? 0 : -EIO;
+    if (kind == LETTER_MAPPING) return aspace_nth(addr, bytes) ? 0 : -EIO;
     return forced_write(addr, bytes, len, kind == LETTER_POKE) ? 0 : -EIO;
 }
+
+static bool is_question(enum letter_kind kind) { return kind == LETTER_PEEK || kind == LETTER_MAPPING; }
 
 static bool open_letter(struct trace_letter *l) {
     uint32_t none = LETTER_NONE;
@@ -31,7 +35,7 @@ static void send(struct tracee *e, enum letter_kind kind, gaddr addr, const void
     l->addr = addr;
     l->len = len;
     l->done = 0;
-    if (kind != LETTER_PEEK) memcpy(l->bytes, bytes, len);
+    if (!is_question(kind)) memcpy(l->bytes, bytes, len);
     __atomic_store_n(&l->kind, kind, __ATOMIC_SEQ_CST);
 }
 
@@ -47,7 +51,7 @@ static long await_answer(struct tracee *e, enum letter_kind kind, void *bytes, u
     }
     if (lend) the_mode->trace_turn(thread_self(), true);
     if (ret == 0 && l->done != len) ret = -EIO;
-    if (ret == 0 && kind == LETTER_PEEK) memcpy(bytes, l->bytes, len);
+    if (ret == 0 && is_question(kind)) memcpy(bytes, l->bytes, len);
     __atomic_store_n(&l->kind, LETTER_NONE, __ATOMIC_RELEASE);
     return ret;
 }
@@ -69,6 +73,11 @@ static struct tracee *find_of(int tgid) {
         if (e->tgid == tgid && e->tid && !e->visits && (state == TRACEE_STOPPED || state == TRACEE_RUNS)) return e;
     }
     return NULL;
+}
+
+struct tracee *trace_stopped(int tgid) {
+    struct tracee *e = trace_table() ? find_of(tgid) : NULL;
+    return e && __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == TRACEE_STOPPED ? e : NULL;
 }
 
 long trace_write(int tgid, enum letter_kind kind, gaddr addr, void *bytes, uint32_t len) {

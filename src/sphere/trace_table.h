@@ -37,8 +37,8 @@ enum trace_resume {
 };
 
 /* What is asked of a process, for its memory: a thread of it that is stopped answers, or one that is brought to a safepoint. */
-/* WRITE: as the process itself could; POKE: as a debugger does. */
-enum letter_kind { LETTER_NONE, LETTER_BUSY, LETTER_PEEK, LETTER_WRITE, LETTER_POKE, LETTER_ANSWERED };
+/* WRITE: as the process itself could; POKE: as a debugger does; MAPPING: which mapping is the one of number addr. */
+enum letter_kind { LETTER_NONE, LETTER_BUSY, LETTER_PEEK, LETTER_MAPPING, LETTER_WRITE, LETTER_POKE, LETTER_ANSWERED };
 
 struct trace_letter {
     uint32_t kind; /* futex; enum letter_kind */
@@ -123,6 +123,8 @@ struct tracee *trace_find(int tid);
  * 0, -EIO: there is no such memory, -ESRCH. */
 long trace_ask(struct tracee *e, enum letter_kind kind, gaddr addr, void *bytes, uint32_t len);
 long trace_write(int tgid, enum letter_kind kind, gaddr addr, void *bytes, uint32_t len);
+/* A thread of the process that is stopped for its tracer, and answers at once; NULL: none. */
+struct tracee *trace_stopped(int tgid);
 /* A free entry for tid, not yet visible: trace_publish() makes it so. NULL: there is one for it, or no room. */
 struct tracee *trace_claim(int tid, int tgid, int tracer);
 void trace_publish(struct tracee *e);

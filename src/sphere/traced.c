@@ -39,6 +39,8 @@ static void answer(struct thread *t, struct trace_letter *l, uint8_t flags) {
     uint32_t len = MIN(l->len, (uint32_t)TRACE_LETTER);
     if (l->kind == LETTER_PEEK) {
         l->done = guest_read(l->bytes, l->addr, len) ? len : 0;
+    } else if (l->kind == LETTER_MAPPING) {
+        l->done = aspace_nth(l->addr, (struct mapping *)l->bytes) ? sizeof(struct mapping) : 0;
     } else {
         l->done = forced_write(l->addr, l->bytes, len, l->kind == LETTER_POKE) ? len : 0;
         if (l->done && the_mode->trace_wrote) the_mode->trace_wrote(t, l->addr, len, flags);
@@ -55,7 +57,7 @@ static void answer_in_stop(struct thread *t, struct trace_letter *l) {
 
 static bool is_asked(const struct trace_letter *l) {
     uint32_t kind = __atomic_load_n(&l->kind, __ATOMIC_ACQUIRE);
-    return kind == LETTER_PEEK || kind == LETTER_WRITE || kind == LETTER_POKE;
+    return kind == LETTER_PEEK || kind == LETTER_MAPPING || kind == LETTER_WRITE || kind == LETTER_POKE;
 }
 
 /* ---- being traced ---- */

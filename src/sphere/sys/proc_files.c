@@ -379,14 +379,20 @@ static void cut(const struct area *from, const struct mapping *m, struct area *t
 struct map_writer {
     struct text *out;
     bool details;
-    size_t next;      /* mapping to look at */
-    struct mapping m; /* that one */
+    struct tracee *whose; /* NULL: our own */
+    size_t next;          /* mapping to look at */
+    struct mapping m;     /* that one */
     bool has_m;
     bool has_held;
     struct area held; /* not printed yet: the next one may belong to it */
     struct mapping held_m;
     struct area piece;
 };
+
+static bool nth_mapping(const struct map_writer *w, size_t i, struct mapping *out) {
+    if (!w->whose) return aspace_nth(i, out);
+    return trace_ask(w->whose, LETTER_MAPPING, i, out, sizeof *out) == 0;
+}
 
 static void print_held(struct map_writer *w) {
     if (w->has_held) print_area(w->out, &w->held, w->details);
@@ -396,8 +402,8 @@ static void print_held(struct map_writer *w) {
 /* The guard below the stack is ours, and natively not a mapping. */
 static bool is_stack_guard(const struct map_writer *w) {
     struct mapping above;
-    return w->m.prot == PROT_NONE && w->m.name[0] == '\0' && w->m.file.ino == 0 && aspace_nth(w->next + 1, &above) &&
-           above.start == w->m.end && strcmp(above.name, "[stack]") == 0;
+    return w->m.prot == PROT_NONE && w->m.name[0] == '\0' && w->m.file.ino == 0 &&
+           nth_mapping(w, w->next + 1, &above) && above.start == w->m.end && strcmp(above.name, "[stack]") == 0;
 }
 
 static void add_area(struct map_writer *w, const struct area *kernel) {
@@ -407,7 +413,7 @@ static void add_area(struct map_writer *w, const struct area *kernel) {
         return;
     }
     for (bool first = true;; first = false) {
-        while (w->has_m && w->m.end <= kernel->lo) w->has_m = aspace_nth(++w->next, &w->m);
+        while (w->has_m && w->m.end <= kernel->lo) w->has_m = nth_mapping(w, ++w->next, &w->m);
         if (!w->has_m || w->m.start >= kernel->hi) return;
         if (!w->m.runtime && !is_stack_guard(w)) {
             cut(kernel, &w->m, &w->piece);
@@ -423,13 +429,14 @@ static void add_area(struct map_writer *w, const struct area *kernel) {
             }
         }
         if (w->m.end >= kernel->hi) return;
-        w->has_m = aspace_nth(++w->next, &w->m);
+        w->has_m = nth_mapping(w, ++w->next, &w->m);
     }
 }
 
 static bool is_area_line(const char *line) { return *line < 'A' || *line > 'Z'; }
 
-static void write_own_maps(int from, struct text *out, bool details) {
+/* As the process itself sees them: whose is one that is stopped for its tracer, or NULL for our own. */
+static void write_maps(int from, struct text *out, bool details, struct tracee *whose) {
     /* too large for this stack, and rarely needed */
     struct scratch {
         struct lines in;
@@ -442,7 +449,8 @@ static void write_own_maps(int from, struct text *out, bool details) {
     s->in.fd = from;
     s->w.out = out;
     s->w.details = details;
-    s->w.has_m = aspace_nth(0, &s->w.m);
+    s->w.whose = whose;
+    s->w.has_m = nth_mapping(&s->w, 0, &s->w.m);
     bool has = false;
     for (char *line; (line = next_line(&s->in));) {
         if (details && !is_area_line(line)) {
@@ -711,11 +719,13 @@ static bool has_own_text(const struct proc_file *f) {
 
 static void write_text(const struct proc_file *f, int from, struct text *out) {
     struct subject who = subject(f);
+    struct tracee *whose;
     switch (f->what) {
     case PROC_MAPS:
     case PROC_SMAPS:
-        if (f->self)
-            write_own_maps(from, out, f->what == PROC_SMAPS);
+        whose = f->self ? NULL : trace_stopped(f->pid);
+        if (f->self || whose)
+            write_maps(from, out, f->what == PROC_SMAPS, whose);
         else
             write_without_runtime(from, out);
         break;
