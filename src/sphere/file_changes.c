@@ -390,6 +390,17 @@ static void change_in_place(struct file_source s, const struct ev_change *c) {
         SYS(pwrite64, s.fd, c + 1, c->len, s.base + c->offset);
 }
 
+/* Where a file has no end of its own, the kernel does not know that what the program wrote behind it in private mappings goes, too. */
+static void drop_private_behind(const struct ev_change *c) {
+    struct mapping m;
+    for (size_t i = 0; aspace_nth(i, &m); i++) {
+        if (m.runtime || m.file.ino != c->ino || m.file.dev != c->dev || (m.flags & MAP_TYPE) != MAP_PRIVATE) continue;
+        uint64_t end = PAGE_UP(c->size);
+        gaddr from = m.start + (end > m.offset ? end - m.offset : 0);
+        if (from < m.end) SYS(madvise, from, m.end - from, MADV_DONTNEED);
+    }
+}
+
 static void change_copy(int fd, const struct ev_change *c) {
     SYS(ftruncate, fd, c->size);
     if (c->len) SYS(pwrite64, fd, c + 1, c->len, c->offset);
@@ -409,5 +420,6 @@ void file_changes_apply(const struct ev_change *c) {
         else
             change_copy(s.fd, c);
     }
+    if (k && !c->len && (k->in_channel || debug_is_on)) drop_private_behind(c);
     if (unlikely(debug_is_on)) watch_remap();
 }
