@@ -17,12 +17,16 @@ static bool may_be_forced(gaddr addr, size_t len) {
     return true;
 }
 
-/* The pages of [addr, addr + len) become writable for a moment. */
+/* The pages of [addr, addr + len) become writable for a moment; with all of their mapping, if it cannot be split: the vDSO. */
 static bool force(gaddr addr, const void *from, size_t len) {
     gaddr start = PAGE_DOWN(addr), end = PAGE_UP(addr + len);
-    SYS(mprotect, start, end - start, PROT_READ | PROT_WRITE);
-    bool done = guest_write(addr, from, len);
     struct mapping m;
+    if (SYS(mprotect, start, end - start, PROT_READ | PROT_WRITE) == -EINVAL && aspace_find(addr, &m)) {
+        start = m.start;
+        end = m.end;
+        SYS(mprotect, start, end - start, PROT_READ | PROT_WRITE);
+    }
+    bool done = guest_write(addr, from, len);
     for (gaddr at = start; at < end && aspace_find(at, &m); at = m.end)
         SYS(mprotect, at, MIN(m.end, end) - at, aspace_host_prot((int)m.prot));
     lock_take(&cache_lock);
