@@ -156,8 +156,7 @@ static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
     case __NR_sigaltstack:
     case __NR_prctl:
     case __NR_arch_prctl:
-    case __NR_seccomp:
-    case __NR_remap_file_pages: replay_check_result(t, nr, ret, model_special[nr](tb, a)); break;
+    case __NR_seccomp: replay_check_result(t, nr, ret, model_special[nr](tb, a)); break;
     }
 }
 
