@@ -22,7 +22,8 @@
 #define LOOK_TICKS 20000000ul /* some 30 ms */
 #define LOOK_AGAIN_NS 50000000ull
 #define END_LEAST_NS 500000000ull
-#define SHARED_MOST (16ull << 20) /* bytes of shared files, which go into each checkpoint as a whole */
+#define EXIT_MOST_NS 3000000000ull /* so much is never left to replay in front of an exit */
+#define SHARED_MOST (16ull << 20)  /* bytes of shared files, which go into each checkpoint as a whole */
 #define CLOCK_MONOTONIC_ 1
 #define CLOCK_REALTIME_ 0
 
@@ -165,8 +166,11 @@ bool checkpoint_consider(struct thread *t, uint8_t flags) {
 
 bool checkpoint_at_end(struct thread *t, uint8_t flags, uint32_t why) {
     if (!checkpoint_is_on || behind_event == stream_written()) return false;
-    uint64_t least = MIN(save_interval_ms * 500000ull, END_LEAST_NS);
-    return clock_ns(CLOCK_MONOTONIC_) - last_ns >= least && is_possible(t) && take(t, flags, why, true);
+    uint64_t now = clock_ns(CLOCK_MONOTONIC_), since = now - last_ns;
+    if (since < MIN(save_interval_ms * 500000ull, END_LEAST_NS) || !is_possible(t)) return false;
+    /* a crash is what people want to see at once; the end of a short run is near its start anyway */
+    if (why == CHECKPOINT_EXIT && since < EXIT_MOST_NS && !save_can_be_afforded(now)) return false;
+    return take(t, flags, why, true);
 }
 
 uint64_t checkpoint_budget(uint64_t n) { return checkpoint_is_on ? MIN(n, LOOK_TICKS) : n; }

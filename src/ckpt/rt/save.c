@@ -18,8 +18,9 @@
 #define FAULT_NS 1300  /* what tracking costs for a page that is written: once an interval */
 #define COST_SHARE 50  /* an interval is at least so many times what its checkpoint costs: 2 % */
 #define TAKER_SHARE 10 /* and so many times what storing it takes on another processor */
-#define FIRST_NS \
-    2500 /* what the first checkpoint, which has all of memory, costs for a page: in new memory of the area */
+/* What the first checkpoint, which has all of memory, costs for a page: in new memory of the area, on another processor, and when all
+ * that is given back. */
+#define FIRST_NS 6000
 
 uint64_t save_interval_ms = 1000;
 bool save_stretches = true;
