@@ -15,12 +15,11 @@
 #include "sphere/channel.h"
 #include "sphere/gate.h"
 
-#define FAULT_NS 1300  /* what tracking costs for a page that is written: once an interval */
-#define COST_SHARE 50  /* an interval is at least so many times what its checkpoint costs: 2 % */
-#define TAKER_SHARE 10 /* and so many times what storing it takes on another processor */
+#define FAULT_NS 1300 /* what tracking costs for a page that is written: once an interval */
+#define COST_SHARE 33 /* an interval is at least so many times what its checkpoint costs on all processors: 3 % */
 /* What the first checkpoint, which has all of memory, costs for a page: in new memory of the area, on another processor, and when all
  * that is given back. */
-#define FIRST_NS 6000
+#define FIRST_NS 8000
 
 uint64_t save_interval_ms = 1000;
 bool save_stretches = true;
@@ -183,7 +182,7 @@ static void wait_until_idle(void) {
 
 static void stretch(uint64_t began, size_t pages) {
     uint64_t now = now_ns(), cost = own_ns() - began + pages * FAULT_NS;
-    uint64_t least = MAX(cost * COST_SHARE, area->took_us * 1000 * TAKER_SHARE);
+    uint64_t least = (cost + area->took_us * 1000) * COST_SHARE;
     due_at = now + MAX(save_interval_ms * 1000000, save_stretches ? least : 0);
 }
 
