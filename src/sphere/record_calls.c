@@ -258,8 +258,9 @@ static long perform(struct tblock *tb, uint64_t nr, uint64_t a[6], bool is_outpu
     ret = outputs_refuse(tb->thread, nr, a);
     if (ret) return ret;
     if (unlikely(shared_active) && shared_is_robust_wait(nr, a)) return wait_for_owner(tb, nr, a);
-    bool keeps = (is_output && outputs_is_ready(nr, a)) || (shared_has_files() && file_changes_hold(tb->thread, nr, a));
-    bool shared = (model_rows[nr].flags & CALL_BLOCKS) && order_is_shared() && !keeps;
+    bool keeps = shared_has_files() && file_changes_hold(tb->thread, nr, a);
+    bool shared =
+        (model_rows[nr].flags & CALL_BLOCKS) && order_is_shared() && !keeps && !(is_output && outputs_is_ready(nr, a));
     return unlikely(shared_active) ? issue_holding(tb, nr, a, shared) : issue_either(tb, nr, a, shared);
 }
 

@@ -139,6 +139,24 @@ static bool read_name(gaddr at, size_t reclen, bool wide, char *name, size_t cap
     return true;
 }
 
+/* Folders of /proc that we hide something in have names of numbers only: the first that is no dot tells the others from them, which is
+ * much cheaper than to ask what file system it is. */
+static bool maybe_hides(gaddr buf, long len, bool wide) {
+    for (long at = 0; at < len;) {
+        uint16_t reclen;
+        char name[64];
+        if (!guest_read(&reclen, buf + (uint64_t)at + 16, 2) || reclen < 19) return false;
+        if (!read_name(buf + (uint64_t)at, reclen, wide, name, sizeof name)) return false;
+        if (name[0] != '.') {
+            const char *end = name;
+            while (*end == '-' || (*end >= '0' && *end <= '9') || (*end >= 'a' && *end <= 'f')) end++;
+            return !*end;
+        }
+        at += reclen;
+    }
+    return false;
+}
+
 /* Cuts hidden entries out of what the kernel wrote; the new length. */
 static long filter_entries(const struct proc_file *dir, gaddr buf, long len, bool wide) {
     long kept = 0;
@@ -164,9 +182,10 @@ static long filter_entries(const struct proc_file *dir, gaddr buf, long len, boo
 long sys_getdents(struct tblock *t, uint64_t a[6]) {
     for (;;) {
         long n = forward(t, a);
+        bool wide = t->gpr[RAX] == __NR_getdents64;
         struct proc_file dir;
-        if (n <= 0 || !proc_folder((int)a[0], &dir)) return n;
-        long kept = filter_entries(&dir, a[1], n, t->gpr[RAX] == __NR_getdents64);
+        if (n <= 0 || !maybe_hides(a[1], n, wide) || !proc_folder((int)a[0], &dir)) return n;
+        long kept = filter_entries(&dir, a[1], n, wide);
         if (kept > 0) return kept;
     }
 }
