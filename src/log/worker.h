@@ -64,6 +64,7 @@ struct worker_stop {
     uint32_t is_fault;    /* WORKER_SIGNAL: of the instruction here, which has not been done */
     uint32_t is_anothers; /* WORKER_SIGNAL: the place is of the R-thread that ran last, and now waits */
     uint32_t is_again;    /* the instruction here took the last events, and has yet to be done */
+    uint32_t is_inside;   /* WORKER_WATCH: of a repeated instruction, which may be partly done */
     uint32_t call;        /* WORKER_CALL, WORKER_RETURN */
     int32_t child;        /* WORKER_FORK */
     uint64_t copied;      /* pages that a copy of the worker has for itself at once: contents of shared files */
@@ -98,6 +99,8 @@ struct worker_catches {
 
 #define AIM_NONE 0
 #define AIM_PLACE 1
+#define MATCH_REGISTERS 1
+#define MATCH_PLACE 2 /* only pc and rsp: a repeated instruction changes the others */
 
 struct worker_run {
     uint32_t aim;
@@ -113,7 +116,7 @@ struct worker_run {
     uint64_t event, ticks, steps; /* aim */
     uint64_t stop_at;             /* stops at the hit of this number only */
     uint64_t pause_us;            /* 0: never pauses */
-    uint32_t match;               /* arrives where registers are these */
+    uint32_t match;               /* MATCH_: arrives where registers are these */
     uint32_t trace;               /* with `single`: remembers instructions... */
     uint64_t trace_writes;        /* ... that write one of these registers, bit by number; 0: all */
     uint64_t match_pc, match_gpr[16];

@@ -110,6 +110,13 @@ static size_t near_enough(const struct timeline *t, const struct hits *hits) {
     return i;
 }
 
+/* At a hit. A watchpoint that stops a repeated instruction when it comes to the page has part of it done: back in front of it. */
+static struct stop stop_there(struct timeline *t) {
+    if (t->now->stop.is_inside && !timeline_resolve(t))
+        return timeline_failure("the instruction that was found cannot be found again");
+    return timeline_stop_of(t->now);
+}
+
 /* From checkpoint i on; false: the hits are not the same from there. */
 static bool arrive(struct timeline *t, size_t i, const struct hits *hits, size_t first) {
     for (; first < hits->n; first = hits->n - 1) {
@@ -147,7 +154,7 @@ static struct stop stop_at_hit(struct timeline *t, struct hits *hits, struct pos
         w = session_fork(&t->session, t->checkpoints[i]);
         enum found found = w ? collect(t, w, behind, false, hits) : FOUND_TROUBLE;
         session_kill(&t->session, w);
-        if (found == FOUND_HIT && arrive(t, i, hits, near_enough(t, hits))) return timeline_stop_of(t->now);
+        if (found == FOUND_HIT && arrive(t, i, hits, near_enough(t, hits))) return stop_there(t);
         if (found == FOUND_TROUBLE || !i) return timeline_failure("the replay broke on its way back");
     }
 }
@@ -210,7 +217,7 @@ static bool begin_before(struct timeline *t, struct position limit, size_t *i) {
 struct stop search_back(struct timeline *t) {
     if (is_known(t)) {
         timeline_become(t, t->ahead[--t->n_ahead]);
-        return timeline_stop_of(t->now);
+        return stop_there(t);
     }
     size_t wants = t->ahead_version == t->version ? t->wants_ahead : 0;
     search_forget(t);

@@ -106,7 +106,8 @@ static struct worker *set_out(struct timeline *t, struct position p, bool may_mo
     size_t i = checkpoint_before(t, p);
     struct worker *c = t->checkpoints[i];
     /* a worker that stands in front of a signal is behind the instruction which that interrupts */
-    bool is_past = worker_is_over(t->now) || (t->now->stop.reason == WORKER_SIGNAL && is_at(t->now, p));
+    bool is_past =
+        worker_is_over(t->now) || t->now->stop.is_inside || (t->now->stop.reason == WORKER_SIGNAL && is_at(t->now, p));
     bool now_is_nearer = !is_past && is_before(t->now, p) && !is_before(t->now, position_of(&c->stop.place));
     bool is_there = !is_past && is_at(t->now, p);
     struct position nearest = position_of(now_is_nearer ? &t->now->stop.place : &c->stop.place);
@@ -150,27 +151,35 @@ static bool run_to_signal(struct timeline *t, struct worker *w, const struct wor
            w->stop.place.event == before->place.event && w->stop.place.ticks == before->place.ticks;
 }
 
-/* To where registers are the same as they were. */
+#define RSP 4 /* in worker_stop.gpr */
+
+static bool has_registers_of(const struct worker *w, const struct worker_stop *s) {
+    if (w->stop.pc != s->pc || w->stop.gpr[RSP] != s->gpr[RSP]) return false;
+    return s->is_inside || memcmp(w->stop.gpr, s->gpr, sizeof s->gpr) == 0;
+}
+
+/* To where registers are the same as they were; from inside a repeated instruction to the place in front of it. */
 static bool run_to_registers(struct timeline *t, struct worker *w, const struct worker_stop *before) {
-    struct worker_run run = {.aim = AIM_PLACE, .single = 1, .steady = 1, .match = 1, .match_pc = before->pc};
+    struct worker_run run = {.aim = AIM_PLACE, .single = 1, .steady = 1, .match_pc = before->pc};
+    run.match = before->is_inside ? MATCH_PLACE : MATCH_REGISTERS;
     run.event = before->place.event;
     run.ticks = before->place.ticks;
     run.steps = UINT64_MAX;
     memcpy(run.match_gpr, before->gpr, sizeof before->gpr);
-    bool there = w->stop.pc == before->pc && memcmp(w->stop.gpr, before->gpr, sizeof before->gpr) == 0;
-    bool found = there || (session_run(&t->session, w, &run) && w->stop.pc == before->pc &&
-                           memcmp(w->stop.gpr, before->gpr, sizeof before->gpr) == 0);
+    bool found = has_registers_of(w, before) || (session_run(&t->session, w, &run) && has_registers_of(w, before));
     if (!found || !w->stop.place.is_exact || w->stop.place.ticks != before->place.ticks) return false;
-    struct worker_place exact = w->stop.place;
+    const struct worker_stop there = w->stop;
     w->stop = *before; /* why it stopped is still true */
-    w->stop.place = exact;
+    w->stop.place = there.place;
+    w->stop.is_inside = 0;
+    memcpy(w->stop.gpr, there.gpr, sizeof there.gpr);
     return true;
 }
 
 /* Finds out how many steps it is from the last tick to the present. */
 static bool resolve(struct timeline *t) {
     const struct worker_stop before = t->now->stop;
-    if (before.place.is_exact) return true;
+    if (before.place.is_exact && !before.is_inside) return true;
     struct worker *w = reach(t, (struct position){before.place.event, before.place.ticks, 0}, false, true);
     if (!w) return false;
     checkpoint_add(t, w);

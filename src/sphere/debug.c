@@ -56,6 +56,10 @@ static struct {
     gaddr addr;
     gaddr pc; /* of the instruction */
     uint64_t ticks;
+    bool
+        is_repeated; /* it is a string instruction: what it touches is known when it is done, by where these are then */
+    uint64_t rsi, rdi;
+    bool stops_inside; /* the run stops while it is partly done */
 } access;
 
 /* Where we are since the last event. */
@@ -202,6 +206,7 @@ static void describe(struct thread *t, enum worker_reason why) {
     s->is_anothers = runner(t) != t;
     s->is_again = s->has_op && s->place.is_exact && !s->place.steps && s->place.ticks == s->op_ticks &&
                   t->tb->pc == t->debugged.op_pc;
+    s->is_inside = why == WORKER_WATCH && access.stops_inside;
     s->copied = contents_pages();
     s->work = work + s->place.event * 16;
     memcpy(s->gpr, t->tb->gpr, sizeof s->gpr);
@@ -225,7 +230,7 @@ static bool begin_run(struct thread *t) {
     from_event = stream_taken();
     began_us = now_us();
     here = place_of(t);
-    stop_soon = false;
+    stop_soon = access.stops_inside = false;
     see(t);
     t->debugged.once = false;
     slot->stop.traced = 0;
@@ -449,6 +454,11 @@ static size_t access_size(gaddr pc) {
     return size && size != MEM_SIZE_UNKNOWN ? size : 1;
 }
 
+static bool is_repeated(gaddr pc) {
+    struct insn in;
+    return decode_next(&in, pc) && in.rep;
+}
+
 /* The program's instruction has touched a watched page. True: the run stops in front of it. */
 static bool begin_access(struct thread *t, gaddr addr, bool write, bool counts) {
     bool is_hit;
@@ -467,13 +477,39 @@ static bool begin_access(struct thread *t, gaddr addr, bool write, bool counts) 
     access.number = counts ? ++hits : 0;
     access.pc = t->tb->pc;
     access.ticks = ticks_total(t->tb);
+    access.is_repeated = counts && is_repeated(access.pc);
+    access.rsi = t->tb->gpr[RSI];
+    access.rdi = t->tb->gpr[RDI];
     return access.number && access.number == run.stop_at;
+}
+
+/* Whether a register that went from one address to another, by `size`, has led over something that is watched. */
+static bool has_led_over(uint64_t from, uint64_t to, size_t size, bool write, gaddr *hit) {
+    gaddr lo = from <= to ? from : to + size, hi = from <= to ? to : from + size;
+    bool is_hit = false;
+    for (gaddr next; lo < hi && !is_hit; lo = next) {
+        next = MIN(PAGE_DOWN(lo) + PAGE_SIZE, hi);
+        watch_touches(lo, next - lo, write, &is_hit, hit);
+    }
+    return is_hit;
+}
+
+/* Of a string instruction that is done: the page that it came to first says little. */
+static void judge_repeated(const struct thread *t) {
+    const struct tblock *tb = t->tb;
+    struct insn in;
+    if (!access.is_repeated || !decode_next(&in, access.pc) || tb->pc != access.pc + in.len) return;
+    size_t load = in.load_size, store = in.store_size;
+    access.is_access |= store && has_led_over(access.rdi, tb->gpr[RDI], store, true, &access.addr);
+    access.is_access |= load && has_led_over(access.rsi, tb->gpr[RSI], load, false, &access.addr);
+    access.is_access |= load && !store && has_led_over(access.rdi, tb->gpr[RDI], load, false, &access.addr);
 }
 
 /* An access is over, or events have been taken. True: the run stops. */
 static bool end_access(struct thread *t, bool by_op) {
     gaddr addr = 0;
     bool changed = watch_close(&addr);
+    if (access.is_under_way) judge_repeated(t);
     bool is_hit = changed || (access.is_under_way && access.is_access);
     uint64_t number = access.is_under_way ? access.number : by_op ? ++hits : 0;
     if (!changed) addr = access.addr;
@@ -524,6 +560,7 @@ bool debug_fault(struct thread *t, const struct siginfo_raw *info, struct uconte
         t->tb->rflags &= ~(1ull << 16); /* RF */
         t->stepping = STEP_NOT;
         t->tb->debug = true;
+        access.stops_inside = is_repeated(t->tb->pc);
         stop_in_front(t, addr);
         signals_leave_to_enter(uc);
         return true;
@@ -575,6 +612,7 @@ bool debug_store(struct tblock *tb) {
     }
     access.is_under_way = true;
     access.is_access = is_hit;
+    access.is_repeated = false;
     access.addr = hit;
     access.number = ++hits;
     access.pc = tb->pc;
@@ -602,7 +640,8 @@ static bool wants_step(const struct thread *t) {
 }
 
 static bool is_match(const struct thread *t) {
-    return run.match && t->tb->pc == run.match_pc && memcmp(t->tb->gpr, run.match_gpr, sizeof run.match_gpr) == 0;
+    if (!run.match || t->tb->pc != run.match_pc || t->tb->gpr[RSP] != run.match_gpr[RSP]) return false;
+    return run.match == MATCH_PLACE || memcmp(t->tb->gpr, run.match_gpr, sizeof run.match_gpr) == 0;
 }
 
 static bool is_past_aim(const struct worker_place *p) {

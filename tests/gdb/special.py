@@ -87,6 +87,28 @@ def rwatch_and_awatch(recordings):
 
 
 @scenario(quick=True)
+def string_instructions(recordings):
+    """What a repeated instruction touches counts, wherever on its way that is; backwards one stops in front of all of it."""
+    with Gdb(recordings.of("strings")) as gdb:
+        gdb.do("break main", "continue", "delete")
+        for watch, marks in (("watch area[9000]", [0, 3, 6, 6, 6]), ("watch other[9000]", [2]), ("rwatch area[9000]", [2, 4, 7]),
+                             ("rwatch area[0]", [2, 4, 5]), ("awatch area[9000]", [0, 1, 2, 3, 4, 6, 6, 6, 7])):
+            gdb.do("delete", "seek begin", watch)
+            there = []
+            while NO_MORE not in gdb.do("continue"):
+                there.append(gdb.where(["marks", "area[9000]"]))
+            check(gdb, [int(s.values[0]) for s in there] == marks, f"{watch}: {there}")
+            for stop in reversed(there):
+                gdb.do("reverse-continue")
+                gdb.do("disable", "stepi")
+                check(gdb, gdb.where(["marks", "area[9000]"]) == stop, f"{watch}: there {stop}, back elsewhere")
+                gdb.do("reverse-stepi", "enable")
+            gdb.expect("reverse-continue", NO_MORE)
+        gdb.do("delete", "break copy", "continue")
+        gdb.expect("why area[9000]", "fill (", "0x1 -> 0x1")
+
+
+@scenario(quick=True)
 def changes_are_thrown_away(recordings):
     with Gdb(recordings.of("steps")) as gdb:
         gdb.do("break total", "continue")
