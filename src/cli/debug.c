@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -28,7 +29,8 @@ struct debug {
     char dir[64]; /* private; "" until it is made */
     char address[LISTEN_PATH_MAX], script[96];
     int listener;
-    pid_t gdb; /* whose end is ours; 0: nobody's */
+    pid_t gdb;   /* whose end is ours; 0: nobody's */
+    int printed; /* what the program and functions that are called print, for gdb to show; 0: they print where we do */
     struct target *target;
 };
 
@@ -100,7 +102,7 @@ static void serve_all(struct debug *d) {
     if (at.reason == STOP_FAILED) complain("%.*s", (int)sizeof at.text - 1, at.text);
     for (int fd; (fd = listen_accept(d->listener, is_over, d)) >= 0;) {
         connection = fd;
-        enum served how = serve(fd, d->target, &at, d->order->about);
+        enum served how = serve(fd, d->target, &at, d->order->about, d->printed);
         connection = -1;
         close(fd);
         if (how == SERVED_KILLED) break;
@@ -144,18 +146,21 @@ static int serve_port(struct debug *d) {
 
 /* ---- with gdb ---- */
 
-/* stdout may be somebody's who reads gdb/MI. */
-static void leave_terminal(void) {
+/* stdout may be somebody's who reads gdb/MI: gdb prints there, nobody else. */
+static void leave_terminal(struct debug *d) {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    int printed = isatty(1) ? -1 : memfd_create("printed", MFD_CLOEXEC);
     setsid();
-    if (null < 0) return;
-    dup2(null, 0);
-    if (!isatty(1)) dup2(null, 1);
+    if (null >= 0) dup2(null, 0);
+    if (printed >= 0 && fcntl(printed, F_SETFL, O_APPEND) == 0 && dup2(printed, 1) == 1)
+        d->printed = printed;
+    else if (null >= 0 && !isatty(1))
+        dup2(null, 1);
 }
 
 /* In the child. `ready` is told when gdb can start. */
 static int serve_gdb(struct debug *d, int ready) {
-    leave_terminal();
+    leave_terminal(d);
     set_end_signals();
     bool fine = open_target(d) && write_script(d) && write(ready, "", 1) == 1;
     close(ready);

@@ -1,10 +1,12 @@
 /* The packets, one row each. */
 #include "rsp/packets.h"
 
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rsp/libraries.h"
 
@@ -16,13 +18,25 @@ static void ok(struct gdb *g) { out_str(&g->reply, "OK"); }
 static void fail(struct gdb *g) { out_str(&g->reply, "E01"); }
 static void ok_if(struct gdb *g, bool fine) { fine ? ok(g) : fail(g); }
 
-void gdb_say(struct gdb *g, const char *text) {
+static void say_bytes(struct gdb *g, const char *text, size_t n) {
     struct out o = {.most = PACKET_MAX};
     if (!g->wire) return;
     out_str(&o, "O");
-    out_hex(&o, text, strlen(text));
+    out_hex(&o, text, n);
     wire_put(g->wire, o.bytes, o.len);
     out_free(&o);
+}
+
+void gdb_say(struct gdb *g, const char *text) { say_bytes(g, text, strlen(text)); }
+
+void gdb_say_printed(struct gdb *g) {
+    char text[2048];
+    off_t from = g->printed_to;
+    if (!g->printed) return;
+    for (ssize_t n; (n = pread(g->printed, text, sizeof text, g->printed_to)) > 0; g->printed_to += n)
+        say_bytes(g, text, (size_t)n);
+    if (g->printed_to > from)
+        fallocate(g->printed, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, g->printed_to - from);
 }
 
 /* ---- registers ---- */

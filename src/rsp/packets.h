@@ -3,6 +3,7 @@
 #define REPRISE_RSP_PACKETS_H
 
 #include <signal.h>
+#include <sys/types.h>
 
 #include "rsp/breaks.h"
 #include "rsp/description.h"
@@ -28,6 +29,8 @@ struct gdb {
     void (*watch)(struct gdb *, bool runs);
     void *watch_arg;
     const char *about; /* the recording, in words; may be NULL */
+    int printed;       /* a file that the target's processes print to; 0: none */
+    off_t printed_to;  /* what was passed on so far */
     volatile sig_atomic_t interrupted;
 
     struct out reply;
@@ -65,6 +68,8 @@ void gdb_packet(struct gdb *, const char *packet, size_t n);
 
 /* Tells the user something while the program runs or before a stop is reported. */
 void gdb_say(struct gdb *, const char *text);
+/* What was printed since the last time. */
+void gdb_say_printed(struct gdb *);
 
 /* ---- resume.c ---- */
 void resume_vcont(struct gdb *, struct in *);

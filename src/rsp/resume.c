@@ -137,6 +137,7 @@ static void resume(struct gdb *g, const struct order *o) {
     else
         s = o->step ? step_thread(g, o) : run(g, o->backward);
     if (g->watch) g->watch(g, false);
+    gdb_say_printed(g);
     enum report report = g->goal != GOAL_NONE ? REPORT_PLACE : REPORT_STOP;
     g->goal = GOAL_NONE;
     g->last = s;

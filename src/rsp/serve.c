@@ -46,7 +46,7 @@ static void watch(struct gdb *g, bool runs) {
     }
 }
 
-enum served serve(int fd, struct target *t, struct stop *at, const char *about) {
+enum served serve(int fd, struct target *t, struct stop *at, const char *about, int printed) {
     static struct wire wire;
     struct watcher watcher = {.stop_fd = eventfd(0, EFD_CLOEXEC)};
     struct gdb *g = calloc(1, sizeof *g);
@@ -56,6 +56,8 @@ enum served serve(int fd, struct target *t, struct stop *at, const char *about) 
     wire_open(&wire, fd);
     gdb_open(g, t, &wire, *at);
     g->about = about;
+    g->printed = printed;
+    if (printed) g->printed_to = lseek(printed, 0, SEEK_END);
     g->watch = watch;
     g->watch_arg = &watcher;
     for (long n; !g->ended && (n = wire_get(&wire, packet)) >= 0;) {

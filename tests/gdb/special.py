@@ -159,6 +159,11 @@ def calls_anywhere(recordings):
         gdb.expect("print (int)strlen(text)", "= 7")
         gdb.do("stepi", "reverse-stepi")
         gdb.expect("print (int)strlen(text)", "= 40")
+        gdb.do("break total", "seek begin", "continue")
+        gdb.expect("call (int)write(1, \"printed\\n\", 8)", "printed\n", "= 8")
+        gdb.do("call (int)puts(\"and this\")")
+        gdb.expect("call (int)fflush(0)", "and this\n", "= 0")
+        gdb.do("delete")
         gdb.expect("continue", "exits here")
         gdb.expect("print add(20, 22)", "= 42")
 
