@@ -65,13 +65,16 @@ bool place_find(const char *arg, char *path, size_t cap, char *why) {
         snprintf(why, WHY_MAX, "no recording has such a name");
         return false;
     }
+    char base[PATH_MAX];
+    bool has_base = place_base(base, sizeof base, why);
+    if (has_base && !strchr(arg, '/') && !has_log(arg)) {
+        int n = snprintf(path, cap, "%s/%s", base, arg);
+        if (n > 0 && (size_t)n < cap && has_log(path)) return true;
+    }
     snprintf(path, cap, "%s", arg);
     if (strchr(arg, '/') || has_log(arg)) return true;
     if (is_file(arg)) return true; /* packed, or the opener says what it is not */
-    char base[PATH_MAX];
-    if (!place_base(base, sizeof base, why)) return false;
-    int n = snprintf(path, cap, "%s/%s", base, arg);
-    if (n > 0 && (size_t)n < cap && has_log(path)) return true;
+    if (!has_base) return false;
     snprintf(why, WHY_MAX, "no recording '%s', neither here nor in %s; `reprise ls` lists them", arg, base);
     return false;
 }

@@ -32,6 +32,8 @@ expect 0 '' "$REPRISE" dump --stream 0 --thread 1 --from 10 --to 11 one-0
 expect 125 'reprise: no stream 9 in this recording*' "$REPRISE" dump --stream 9
 expect 0 '' "$REPRISE" ls --json
 json '[r["name"] for r in d] == ["one-0"] and d[0]["state"] == "exit 3"'
+mkdir there && (cd there && echo 'something else' >one-0 && expect 0 '' "$REPRISE" info one-0) || wrong "a file has the name of a recording"
+expect 125 'reprise: there/one-0 is no recording*' "$REPRISE" info there/one-0
 
 # pack and unpack
 expect 0 '' "$REPRISE" pack -o one.pack
