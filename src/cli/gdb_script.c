@@ -1,4 +1,4 @@
-/* What gdb is told when it starts. Plain commands: not every gdb has Python; `why` can do more with it. */
+/* What gdb is told when it starts. Plain commands: not every gdb has Python; some can do more with it. */
 #include "cli/gdb_script.h"
 
 static const char before[] =
@@ -142,11 +142,28 @@ static const char commands[] =
     "Usage: why [-n N] EXPR\n"
     "end\n";
 
-/* With Python, any expression in the language of the program, with spaces, and what is in registers. */
-static const char better_why[] =
+/* With Python: what went wrong is an error with our own words; `why` has any expression in the language of the program, with spaces,
+ * and what is in registers. */
+static const char with_python[] =
     "if !$_isvoid($_streq)\n" /* a function of gdb that is written in Python */
     "python\n"
     "import re\n"
+    "class Move(gdb.Command):\n"
+    "    def __init__(self, name, about):\n"
+    "        self.name, self.__doc__ = name, about\n"
+    "        super().__init__(name, gdb.COMMAND_RUNNING)\n"
+    "    def invoke(self, text, from_tty):\n"
+    "        said = gdb.execute('monitor try %s %s' % (self.name, text), to_string=True)\n"
+    "        if said:\n"
+    "            raise gdb.GdbError(said.strip())\n"
+    "        gdb.execute('set scheduler-locking off')\n"
+    "        try:\n"
+    "            gdb.execute('reverse-stepi')\n"
+    "        finally:\n"
+    "            gdb.execute('set scheduler-locking step')\n"
+    "Move('seek', 'Go to a position of the recording, forwards or backwards.\\n'\n"
+    "             'Usage: seek EVENT[:TICKS[:STEPS]] | begin | end')\n"
+    "Move('restart', 'Go to checkpoint N, or to the begin of the recording.\\nUsage: restart [N]')\n"
     "class Why(gdb.Command):\n"
     "    \"\"\"Where the value of an expression came from: the last write to it, and what that write read.\n"
     "Usage: why [-n N] EXPR\"\"\"\n"
@@ -193,7 +210,7 @@ static const char after[] = "if $reprise_confirm\n"
 void gdb_script_write(const struct gdb_script *s, FILE *f) {
     fputs(before, f);
     fputs(commands, f);
-    fputs(better_why, f);
+    fputs(with_python, f);
     if (s->sysroot)
         fprintf(f, "set sysroot %s\n", s->sysroot);
     else

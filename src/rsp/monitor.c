@@ -130,6 +130,12 @@ static bool do_recording(struct gdb *g, const char *args, struct out *o) {
 
 static bool do_help(struct gdb *g, const char *args, struct out *o);
 
+/* For commands in gdb that say themselves what went wrong: gdb has but one message for monitor commands that fail. */
+static bool do_try(struct gdb *g, const char *args, struct out *o) {
+    monitor_command(g, args, o);
+    return true;
+}
+
 static const struct {
     const char *name;
     bool (*act)(struct gdb *, const char *args, struct out *);
@@ -146,6 +152,7 @@ static const struct {
     {"info recording", do_recording, true, "info recording: what is recorded, and where one is in it"},
     {"exits", do_exits, false, "exits end|stop: what gdb sees when the process exits"},
     {"forks", do_forks, false, "forks on|off: whether gdb sees processes being made (`catch fork`)"},
+    {"try", do_try, false, "try COMMAND: the same, but never fails; says why it would have"},
     {"record", do_record, false, "record: says that there is nothing more to record"},
     {"help", do_help, true, "help: this text"},
 };

@@ -183,6 +183,10 @@ def positions(recordings):
         gdb.do("delete checkpoint 1")
         check(gdb, "1  " not in gdb.do("info checkpoints"), "checkpoint 1 is still there")
         gdb.expect("info recording", "steps")
+        for wrong in ("restart 7", "restart -1", "restart x", "seek", "seek 3:x"):
+            here = gdb.where(["key"])
+            said = gdb.do(wrong)
+            check(gdb, said.strip() and "Protocol" not in said and gdb.where(["key"]) == here, f"{wrong}: {said}")
         gdb.expect("restart", "_start () from", "ld-linux")
         gdb.expect("reverse-stepi", NO_MORE)
         gdb.do("delete", "seek end")
