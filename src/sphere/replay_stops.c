@@ -192,7 +192,7 @@ bool replay_signal(struct thread *t, struct pending_signal *s, uint8_t flags) {
     stream_take();
     shared_had_bus();
     const struct event *next = stream_peek();
-    if (next && next->kind != EV_END) replay_set_budget(t);
+    if (next) replay_set_budget(t);
     return true;
 }
 

@@ -65,6 +65,10 @@ MIRRORS = [
     ("crash", "signals crash", "stops", ["handle all nostop noprint pass", "handle SIGSEGV stop", "break die"], "continue", "reverse-continue", ["faults"]),
     ("abort", "signals abort", "stops", ["break die", "break raise"], "continue", "reverse-continue", ["handled"]),
     ("killed", "signals kill", "stops", ["handle all nostop noprint pass", "break die"], "continue", "reverse-continue", ["handled"]),
+    ("fault_and_end", "signals leave", "stops", ["handle all nostop noprint pass", "handle SIGSEGV stop", "break leave", "catch syscall exit_group"],
+     "continue", "reverse-continue", ["last"]),
+    ("stepi_fault_and_end", "signals leave", "steps", ["handle all nostop noprint pass", "break leave", "continue", "delete"], "stepi", "reverse-stepi",
+     ["last", "$rsp"], 40),
     ("break_at_fault", "signals", "stops", ["handle SIGALRM nostop noprint", "break signals.c:43 if faults > 0"], "continue", "reverse-continue", ["faults"]),
     ("break_programs", "family", "stops", ["break before_exec", "break after_exec"], "continue", "reverse-continue", ["stage", "n"]),
     ("watch_programs", "family", "watch", ["watch stage"], "continue", "reverse-continue", ["stage"]),
@@ -83,7 +87,7 @@ SHARES = [  # for each process of each kind; a child begins with memory that it 
 ]
 MIRRORS += [(f"{name}_{kind}{who}", f"shares {kind} &{who}", *row)
             for kind in ("inherited", "memfd", "calls") for name, whos, *row in SHARES for who in whos]
-QUICK = set("""fork_advice catch_syscall_some catch_fork break break_programs condition watch watch_threads stepi step break_threads catch_throw signals signals_in_calls break_static
+QUICK = set("""fork_advice fault_and_end catch_syscall_some catch_fork break break_programs condition watch watch_threads stepi step break_threads catch_throw signals signals_in_calls break_static
                break_stripped share_watch_inherited2 share_watch_two_calls2 share_stepi_memfd2""".split())
 
 

@@ -57,8 +57,15 @@ static void compute(void) {
     setitimer(ITIMER_REAL, &never, NULL);
 }
 
+/* Nothing comes between the fault and the end. */
+static void leave(int sig) {
+    for (last = 0; last < 20; last++) {}
+    _exit(3);
+}
+
 static void die(const char *how) {
-    set(SIGSEGV, SIG_DFL);
+    set(SIGSEGV, strcmp(how, "leave") == 0 ? leave : SIG_DFL);
+    if (strcmp(how, "leave") == 0) *(volatile int *)32 = 5;
     if (strcmp(how, "crash") == 0) *(volatile int *)32 = 5;
     if (strcmp(how, "abort") == 0) abort();
     if (strcmp(how, "kill") == 0) kill(getpid(), SIGKILL);
