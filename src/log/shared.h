@@ -32,7 +32,7 @@ struct shared_page {
     uint16_t lock;         /* OWNER_VALUES: ring + 1 of who has it */
     int16_t heat;          /* how often it has changed hands lately */
     uint16_t last, streak; /* OWNER_VALUES: ring + 1 of who was here last, and how often in a row */
-    uint32_t reserved;
+    uint32_t outsiders;    /* processes that are not of the sphere may change it: OWNER_VALUES whenever it can be */
 };
 
 enum chunk_state { CHUNK_FREE, CHUNK_BUSY, CHUNK_USED };

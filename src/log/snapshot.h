@@ -73,9 +73,9 @@ struct snapshot_thread {
 
 struct snapshot_region {
     struct ev_map map;
-    uint32_t
-        tracked; /* 1: a shared file whose pages, up to its end, are all this process's; 0: not shared with anybody */
-    uint32_t birth; /* of that file, as in ev_mapped.flags */
+    uint32_t tracked; /* 1: a shared file whose pages, up to its end, are all this process's; 2: one that is left to
+                         outsiders; 0: not shared with anybody */
+    uint32_t birth;   /* of that file, as in ev_mapped.flags */
 };
 
 /* Memory that children of the process are not to have, or to find empty. */

@@ -115,10 +115,12 @@ struct object_name objects_name(const struct file_id *id) {
 }
 
 /* Who maps a file first has all of it. */
-static uint64_t first_mapping(struct thread *t, const struct mapping *m, uint64_t size) {
+static uint64_t first_mapping(struct thread *t, const struct mapping *m, uint64_t size, int fd) {
     bool is_first = false;
     shared_object_slot(m->object, &is_first);
+    if (!is_first && (m->prot & PROT_WRITE)) shared_keep_from_outsiders(m->object);
     if (!is_first) return 0;
+    if (shared_is_for_outsiders(fd, m)) return shared_leave_to_outsiders(m->object), MAPPED_FIRST;
     if (!shared_claim_file(t, m->object, size)) return MAPPED_FIRST;
     shared_own(m->object, PAGE_UP(size) / PAGE_SIZE);
     return MAPPED_FIRST | MAPPED_OWNED;
@@ -162,7 +164,7 @@ void objects_log_mapped(struct thread *t, uint64_t nr, const uint64_t a[6], long
     if (m.flags & MAP_ANONYMOUS) v->flags |= MAPPED_ANONYMOUS;
     if (nr == __NR_mmap) v->object = objects_name(&m.file);
     if (!m.tracked || (m.flags & MAP_ANONYMOUS)) return;
-    v->flags |= MAPPED_TRACKED | first_mapping(t, &m, size);
+    v->flags |= MAPPED_TRACKED | first_mapping(t, &m, size, nr == __NR_mmap ? (int)a[4] : -1);
     bool is_used = nr == __NR_shmat && m.file.mtime_ns;
     if (is_used && (v->flags & MAPPED_OWNED)) log_segment(t, &m);
 }

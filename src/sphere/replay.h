@@ -18,7 +18,7 @@ void replay_go_on(struct thread *t) __attribute__((noreturn));
 struct ev_map;
 void replay_restore_map(struct thread *t, const struct ev_map *v);
 /* The same for a shared file, all pages of which are this process's. */
-void replay_restore_shared(struct thread *t, const struct ev_map *v, uint32_t birth);
+void replay_restore_shared(struct thread *t, const struct ev_map *v, uint32_t birth, bool owned);
 
 /* For the debugger: how far the R-thread may run, anew. */
 void replay_set_budget(struct thread *t);

@@ -177,7 +177,7 @@ static void put_map(struct thread *t, const struct mapping *m, int fd, uint64_t 
     if (ret) replay_diverged(t, NULL, "the program cannot be mapped", m->start, (uint64_t)-ret);
 }
 
-void replay_restore_shared(struct thread *t, const struct ev_map *v, uint32_t birth) {
+void replay_restore_shared(struct thread *t, const struct ev_map *v, uint32_t birth, bool owned) {
     struct mapping m = mapping_of(v, birth);
     struct ev_mapped mapped = {.object = v->object,
                                .dev = v->dev,
@@ -190,7 +190,7 @@ void replay_restore_shared(struct thread *t, const struct ev_map *v, uint32_t bi
     m.object = shared_file(&m.file);
     struct file_source from = file_changes_source(&mapped);
     put_map(t, &m, from.fd, from.base);
-    shared_own(m.object, PAGE_UP(v->size) / PAGE_SIZE);
+    if (owned) shared_own(m.object, PAGE_UP(v->size) / PAGE_SIZE);
 }
 
 void replay_restore_map(struct thread *t, const struct ev_map *v) {

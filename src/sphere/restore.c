@@ -209,7 +209,7 @@ static void restore_mappings(struct thread *t, const struct snapshot *s) {
         (const void *)(threads + s->n_threads * (sizeof(struct snapshot_thread) + s->extended_size));
     for (uint32_t i = 0; i < s->n_regions; i++) {
         if (r[i].tracked)
-            replay_restore_shared(t, &r[i].map, r[i].birth);
+            replay_restore_shared(t, &r[i].map, r[i].birth, r[i].tracked == 1);
         else
             replay_restore_map(t, &r[i].map);
     }

@@ -301,9 +301,14 @@ void shared_each_owned(struct thread *t, uint8_t flags,
                 visit(t, (struct shared_at){owned[i].object, owned[i].number * SHARED_CHUNK_PAGES + page}, flags);
 }
 
-/* All pages up to the end of the file are owned, none behind it. */
+bool shared_is_left(const struct mapping *m) {
+    if (!m->tracked || !tables || !shared_is_file(m->object)) return false;
+    return tables->pages[shared_index((struct shared_at){m->object, 0}, 0)].outsiders;
+}
+
+/* All pages up to the end of the file are owned, none behind it; or none, because it is left to outsiders. */
 static bool is_ours(const struct mapping *m) {
-    uint64_t file_pages = PAGE_UP(m->file.size) / PAGE_SIZE;
+    uint64_t file_pages = shared_is_left(m) ? 0 : PAGE_UP(m->file.size) / PAGE_SIZE;
     if (!m->file.ino || (m->flags & MAP_TYPE) == MAP_PRIVATE || !(m->prot & (PROT_READ | PROT_WRITE))) return false;
     for (gaddr at = m->start; at < m->end; at += PAGE_SIZE) {
         struct shared_at page = shared_page_of(m, at);

@@ -66,6 +66,9 @@ void shared_abandon(void);
  * most: then mappings hold all that there is to know of them. */
 bool shared_is_all_ours(uint64_t most);
 
+/* Whether it is a file that is left to outsiders. */
+bool shared_is_left(const struct mapping *m);
+
 /* The page of a tracked mapping that addr is on. */
 struct shared_at shared_page_of(const struct mapping *m, gaddr addr);
 /* Where a page is mapped; 0: nowhere. */
@@ -101,6 +104,11 @@ bool shared_is_wanted(void);
 void shared_claim(uint64_t object, uint64_t page, uint64_t n);
 /* The same for all `bytes` of a file that nobody has mapped before; false: somebody was faster, or it is too large. */
 bool shared_claim_file(struct thread *t, uint64_t object, uint64_t bytes);
+/* Whether a new mapping looks like a word that somebody sets who need not be of the sphere: what it holds has to be logged with each
+ * access. `leave`: it is such a one. `keep`: no longer, a process of the sphere writes to it. */
+bool shared_is_for_outsiders(int fd, const struct mapping *m);
+void shared_leave_to_outsiders(uint64_t object);
+void shared_keep_from_outsiders(uint64_t object);
 /* Whether the thread is no more, or a zombie that took part. */
 bool shared_is_dead(uint32_t tid);
 /* The pager must be there before a child can ask for pages. */

@@ -4,6 +4,7 @@
  * a pager, a thread of the runtime that the program does not see: it hands over what is asked for while the R-threads are in
  * system calls, and stops one that computes at its next tick point, where that R-thread does it itself. Whoever does it has the
  * turn. An owner that is dead gives nothing: its pages are taken. */
+#include <asm/stat.h>
 #include <linux/fcntl.h>
 #include <linux/futex.h>
 #include <linux/mman.h>
@@ -105,6 +106,7 @@ static void announce(struct shared_page *p) {
 
 /* The page is next's from now on, whose first event may be on its way at once: it names the version. */
 static void pass(struct shared_page *p, uint64_t next) {
+    if (p->outsiders) next = OWNER_VALUES;
     __atomic_add_fetch(&p->version, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&p->owner, next, __ATOMIC_RELEASE);
     announce(p);
@@ -131,8 +133,17 @@ static struct ev_page *log_page(struct thread *t, enum event_kind kind, struct s
 static uint32_t set[SET]; /* index + 1 */
 static uint32_t n_taken;
 
+/* Pages that are left to outsiders, but were needed as a whole: they go back as soon as their time is over. */
+#define BORROWED 16
+static uint32_t borrowed[BORROWED]; /* index + 1 */
+static uint32_t n_borrowed;
+
 static void note_taken(const struct shared_page *p) {
-    set[n_taken++ % SET] = (uint32_t)(p - shared_tables()->pages) + 1;
+    uint32_t entry = (uint32_t)(p - shared_tables()->pages) + 1;
+    set[n_taken++ % SET] = entry;
+    if (likely(!p->outsiders) || n_borrowed == BORROWED) return;
+    borrowed[n_borrowed++] = entry;
+    shared_ring(self); /* the pager gives it back, if nobody else does */
 }
 
 /* p is ours in the tables. from: the stream that had it and is no more, or -1. */
@@ -172,7 +183,8 @@ static bool inherit(struct thread *t, struct shared_at at, struct shared_page *p
     }
     __atomic_add_fetch(&p->version, 1, __ATOMIC_RELEASE);
     take(t, at, p, OWNER_STREAM(owner));
-    if (fate == KILLED) event_memory(t, EV_MEMORY, addr, PAGE_SIZE, false);
+    if (!addr) addr = shared_address_of(at);
+    if (addr && (fate == KILLED || p->outsiders)) event_memory(t, EV_MEMORY, addr, PAGE_SIZE, false);
     announce(p);
     return true;
 }
@@ -354,8 +366,24 @@ static void pass_on(uint64_t index, uint64_t to) {
         announce(p);
 }
 
+/* Gives pages back to outsiders. */
+static void give_back(struct thread *t, uint8_t flags, uint64_t now, bool computing) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n_borrowed; i++) {
+        uint64_t index = borrowed[i] - 1ull;
+        const struct shared_page *p = &shared_tables()->pages[index];
+        if (owner_of(p, index) != me || !shared_owns(at_index(index))) continue;
+        if (now - p->since_ns < (computing ? LEASE_COMPUTING_NS : LEASE_WAITING_NS))
+            borrowed[kept++] = borrowed[i];
+        else
+            release(t, index, OWNER_VALUES, flags);
+    }
+    n_borrowed = kept;
+}
+
 bool shared_is_wanted(void) {
     if (!me) return false;
+    if (unlikely(n_borrowed != 0)) return true;
     if (unlikely(shared_stop_is_due())) return true;
     for (int i = 0; i < SHARED_REQUESTS; i++)
         if (__atomic_load_n(&self->request[i], __ATOMIC_RELAXED)) return true;
@@ -374,6 +402,7 @@ static bool is_due(const struct shared_page *p, uint64_t request, uint64_t now, 
 static bool is_any_due(void) {
     uint64_t now = now_ns();
     if (unlikely(shared_stop_is_due())) return true;
+    if (n_borrowed && now - last_take_ns >= LEASE_COMPUTING_NS) return true;
     for (int i = 0; i < SHARED_REQUESTS; i++) {
         uint64_t request = __atomic_load_n(&self->request[i], __ATOMIC_ACQUIRE);
         if (request && is_due(&shared_tables()->pages[REQUEST_INDEX(request)], request, now, true)) return true;
@@ -385,6 +414,7 @@ void shared_serve(struct thread *t, uint8_t flags, bool computing) {
     if (unlikely(shared_stop_is_due())) shared_stop_here(t, flags);
     uint64_t now = now_ns();
     bool gave = false;
+    if (unlikely(n_borrowed != 0)) give_back(t, flags, now, computing);
     for (int i = 0; i < SHARED_REQUESTS; i++) {
         uint64_t request = __atomic_load_n(&self->request[i], __ATOMIC_ACQUIRE);
         if (!request) continue;
@@ -541,7 +571,7 @@ void shared_forget_pager(void) {
     pager = NULL;
     me = 0;
     memset(awaited, 0, sizeof awaited);
-    n_awaited = 0;
+    n_awaited = n_borrowed = 0;
 }
 
 /* ---- files ---- */
@@ -559,4 +589,29 @@ static bool is_writable(int fd) { return (SYS(fcntl, fd, F_GETFL) & O_ACCMODE) =
 bool shared_tracks(int fd, const struct mapping *m) {
     if (!shared_tables()) return false;
     return fd < 0 || is_writable(fd) || is_in_memory(fd) || shared_object_is_known(m->object);
+}
+
+/* A small file that has a name and was opened for writing, as by who makes it if it is not there, but is mapped for reading only
+ * (dconf tells programs so that settings have changed). */
+bool shared_is_for_outsiders(int fd, const struct mapping *m) {
+    struct stat st;
+    if (fd < 0 || (m->prot & PROT_WRITE) || m->file.size > PAGE_SIZE || !is_writable(fd)) return false;
+    return SYS(fstat, fd, &st) == 0 && st.st_ino == m->file.ino && st.st_nlink;
+}
+
+static struct shared_page *page_for_outsiders(uint64_t object) {
+    return &shared_tables()->pages[shared_index((struct shared_at){object, 0}, 0)];
+}
+
+void shared_leave_to_outsiders(uint64_t object) {
+    enrol();
+    struct shared_page *p = page_for_outsiders(object);
+    uint64_t nobody = 0;
+    p->outsiders = 1;
+    __atomic_compare_exchange_n(&p->owner, &nobody, OWNER_VALUES, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+void shared_keep_from_outsiders(uint64_t object) {
+    struct shared_page *p = page_for_outsiders(object);
+    if (p->outsiders) p->outsiders = 0;
 }

@@ -195,7 +195,7 @@ static bool is_alone(struct shared_page *p) {
     uint16_t mine = (uint16_t)(the_stream.ring + 1);
     if (p->last != mine) p->streak = 0;
     p->last = mine;
-    return ++p->streak > ALONE;
+    return ++p->streak > ALONE && !p->outsiders;
 }
 
 /* Processes that are not recorded (any more) access the page as it is, without its lock: they see whole values, and none of
@@ -273,7 +273,7 @@ bool values_record(struct thread *t, struct shared_at at, const struct value_acc
 }
 
 bool values_will_do(const struct shared_page *p) {
-    return is_value_page(p) && (p->last != the_stream.ring + 1 || p->streak <= ALONE);
+    return is_value_page(p) && (p->outsiders || p->last != the_stream.ring + 1 || p->streak <= ALONE);
 }
 
 bool values_is_hot(struct shared_page *p, uint64_t now_ns) {

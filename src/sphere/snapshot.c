@@ -161,8 +161,9 @@ void snapshot_write(struct thread *t, uint64_t event, uint64_t position, uint64_
     struct mapping m;
     for (size_t i = 0; aspace_nth(i, &m); i++) {
         if (m.runtime) continue;
-        *(struct snapshot_region *)at = (struct snapshot_region){
-            .map = objects_map_of(&m), .tracked = m.tracked, .birth = m.tracked ? m.file.birth : 0};
+        *(struct snapshot_region *)at = (struct snapshot_region){.map = objects_map_of(&m),
+                                                                 .tracked = m.tracked + shared_is_left(&m),
+                                                                 .birth = m.tracked ? m.file.birth : 0};
         at += sizeof(struct snapshot_region);
     }
     memcpy(at, advice, n_advice * sizeof *advice);

@@ -6,6 +6,7 @@
 #include "ckpt/rt/track_parts.h"
 #include "engine/cache.h"
 #include "inproc/lock.h"
+#include "sphere/shared.h"
 
 #define CHANGED_MOST 2048 /* ranges: more become coarser */
 
@@ -110,7 +111,7 @@ static void collect(void *arg) {
     for (size_t i = 0; j->fine && aspace_nth(i, &m); i++)
         if (is_ours(&m))
             j->fine = collect_mapping(&m, news);
-        else if (m.tracked)
+        else if (m.tracked && !shared_is_left(&m))
             add_shared_file(&m);
     *j->out = (struct track_set){news->list, news->n, written.list, written.n, 0};
     for (size_t i = 0; i < written.n; i++) j->out->n_pages += (written.list[i].end - written.list[i].start) / PAGE_SIZE;
