@@ -78,10 +78,18 @@ static void set_regs(struct thread *t, const struct event *e) {
     stream_take();
 }
 
+/* A stop in a call or right behind it belongs to the call: there is no place between them that could be gone back to. */
+static void op_of_stop(struct thread *t, uint8_t flags) {
+    if (flags & EVF_RETRY)
+        debug_call_undone(t);
+    else if (!(flags & (EVF_AFTER | EVF_AT_GATE)))
+        debug_op(t, false);
+}
+
 struct resumed replay_stop(struct thread *t, const struct event *e) {
     traced_step_over(t);
     replay_verify(t, e, EV_STOP, "stop for a tracer");
-    if (unlikely(debug_is_on)) debug_op(t, false);
+    if (unlikely(debug_is_on)) op_of_stop(t, e->flags);
     stream_take();
     for (;;) {
         e = replay_next(t);
