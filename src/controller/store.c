@@ -13,6 +13,7 @@
 #include <xxhash.h>
 
 #include "controller/complain.h"
+#include "controller/hash_zeros.h"
 #include "controller/store.h"
 #include "controller/where.h"
 #include "log/place.h"
@@ -57,11 +58,6 @@ static int write_all(int fd, const uint8_t *p, size_t n, off_t at) {
     return 0;
 }
 
-static void hash_zeros(XXH3_state_t *hash, uint8_t *buf, uint64_t n) {
-    memset(buf, 0, CHUNK);
-    for (; n; n -= n < CHUNK ? n : CHUNK) XXH3_128bits_update(hash, buf, n < CHUNK ? n : CHUNK);
-}
-
 struct source {
     int fd;
     bool is_ours; /* its position may be changed */
@@ -84,7 +80,7 @@ static int hash_and_copy(struct source from, int to, struct object_name *name, u
     if (!err) XXH3_128bits_reset(hash);
     while (!err) {
         off_t data = data_from(from, at);
-        if (data > at) hash_zeros(hash, buf, (uint64_t)(data - at));
+        if (data > at) hash_zeros(hash, (uint64_t)(data - at));
         at = data;
         ssize_t n = pread(from.fd, buf, CHUNK, at);
         if (n < 0 && errno == EINTR) continue;
