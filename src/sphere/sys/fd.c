@@ -5,8 +5,10 @@
 #include <linux/poll.h>
 
 #include "inproc/arena.h"
+#include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
+#include "sphere/code_watch.h"
 #include "sphere/sys/proc_files.h"
 #include "sphere/sys/special.h"
 
@@ -130,48 +132,14 @@ long sys_dup2(struct tblock *t, uint64_t a[6]) {
 
 /* ---- directory listings ---- */
 
-/* The name in a record that starts at `at`; its length, or 0. The two calls differ in where it is. */
-static bool read_name(gaddr at, size_t reclen, bool wide, char *name, size_t cap) {
-    size_t offset = wide ? 19 : 18;
-    size_t n = MIN(reclen - offset, cap - 1);
-    if (reclen <= offset || !guest_read(name, at + offset, n)) return false;
-    name[n] = '\0';
-    return true;
-}
-
-/* Folders of /proc that we hide something in have names of numbers only: the first that is no dot tells the others from them, which is
- * much cheaper than to ask what file system it is. */
-static bool maybe_hides(gaddr buf, long len, bool wide) {
-    for (long at = 0; at < len;) {
-        uint16_t reclen;
-        char name[64];
-        if (!guest_read(&reclen, buf + (uint64_t)at + 16, 2) || reclen < 19) return false;
-        if (!read_name(buf + (uint64_t)at, reclen, wide, name, sizeof name)) return false;
-        if (name[0] != '.') {
-            const char *end = name;
-            while (*end == '-' || (*end >= '0' && *end <= '9') || (*end >= 'a' && *end <= 'f')) end++;
-            return !*end;
-        }
-        at += reclen;
-    }
-    return false;
-}
-
-/* Cuts hidden entries out of what the kernel wrote; the new length. */
-static long filter_entries(const struct proc_file *dir, gaddr buf, long len, bool wide) {
+/* Cuts hidden entries out of what the kernel wrote; the new length. The two calls differ in where the name is. */
+static long filter_entries(const struct proc_file *dir, char *records, long len, bool wide) {
     long kept = 0;
     for (long at = 0; at < len;) {
         uint16_t reclen;
-        char name[64];
-        if (!guest_read(&reclen, buf + (uint64_t)at + 16, 2) || reclen < 19 || at + reclen > len) return len;
-        bool hidden = read_name(buf + (uint64_t)at, reclen, wide, name, sizeof name) && proc_hides(dir, name);
-        if (!hidden) {
-            if (kept != at) {
-                char record[512];
-                if (reclen > sizeof record || !guest_read(record, buf + (uint64_t)at, reclen) ||
-                    !guest_write(buf + (uint64_t)kept, record, reclen))
-                    return len;
-            }
+        memcpy(&reclen, records + at + 16, sizeof reclen);
+        if (!proc_hides(dir, records + at + (wide ? 19 : 18))) {
+            memmove(records + kept, records + at, reclen);
             kept += reclen;
         }
         at += reclen;
@@ -179,15 +147,23 @@ static long filter_entries(const struct proc_file *dir, gaddr buf, long len, boo
     return kept;
 }
 
-long sys_getdents(struct tblock *t, uint64_t a[6]) {
+/* Of a folder with hidden entries: not even what lies behind the end may show them, and replay does not know them. */
+static long list_folder(const struct proc_file *dir, uint64_t nr, const uint64_t a[6]) {
+    char records[2048];
+    uint64_t room[6] = {a[0], (uintptr_t)records, MIN((uint32_t)a[2], sizeof records)};
     for (;;) {
-        long n = forward(t, a);
-        bool wide = t->gpr[RAX] == __NR_getdents64;
-        struct proc_file dir;
-        if (n <= 0 || !maybe_hides(a[1], n, wide) || !proc_folder((int)a[0], &dir)) return n;
-        long kept = filter_entries(&dir, a[1], n, wide);
-        if (kept > 0) return kept;
+        long n = gate_syscall(nr, room);
+        if (n <= 0) return n;
+        long kept = filter_entries(dir, records, n, nr == __NR_getdents64);
+        if (kept == 0) continue;
+        code_watch_before_kernel_write(a[1], (uint64_t)kept);
+        return guest_write(a[1], records, (uint64_t)kept) ? kept : -EFAULT;
     }
+}
+
+long sys_getdents(struct tblock *t, uint64_t a[6]) {
+    struct proc_file dir;
+    return proc_folder((int)a[0], &dir) ? list_folder(&dir, t->gpr[RAX], a) : forward(t, a);
 }
 
 /* ---- descriptors in messages ---- */
