@@ -48,10 +48,31 @@ struct channel *channel_attach(int fd) {
 
 static bool is_stopped(void) { return __atomic_load_n(&the_channel->stopped, __ATOMIC_ACQUIRE); }
 
-/* ---- rings ---- */
+/* ---- who we are for others ---- */
+
+static bool elsewhere; /* than the controller: in another PID namespace */
 
 /* In the calling thread's descriptor table; it moves out of the program's way. */
 static int channel_fd(void) { return fd_own() + 1; }
+
+uint32_t channel_number_in(int proc_fd) {
+    char text[16] = "";
+    uint32_t n = 0;
+    if (SYS(readlinkat, proc_fd, "self", text, sizeof text - 1) < 0) return (uint32_t)SYS(getpid);
+    for (char *at = text; *at >= '0' && *at <= '9'; at++) n = n * 10 + (uint32_t)(*at - '0');
+    return n;
+}
+
+uint32_t channel_pid(void) { return elsewhere ? channel_number_in(channel_fd() + 2) : (uint32_t)SYS(getpid); }
+
+bool channel_is_gone(uint32_t pid) {
+    if (!elsewhere) return SYS(kill, pid, 0) == -ESRCH;
+    char name[16];
+    fmt_into(name, sizeof name, "%u", pid);
+    return SYS(faccessat, channel_fd() + 2, name, 0) == -ENOENT;
+}
+
+/* ---- rings ---- */
 
 static void map_ring(int fd, uint32_t i) {
     const int prot = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_FIXED;
@@ -71,7 +92,7 @@ static bool claim(struct ring *r, enum ring_state state, uint64_t stream, uint64
     if (!__atomic_compare_exchange_n(&r->state, &expected, RING_CLAIMED, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return false;
     r->stream = stream;
-    r->pid = (uint32_t)SYS(getpid);
+    r->pid = channel_pid();
     r->head = r->tail = from;
     r->writer_waits = r->reader_waits = 0;
     r->ended = RING_NOT_ENDED;
@@ -125,6 +146,7 @@ void stream_discard(const struct stream *s) {
 
 void stream_give(const struct stream *s, uint32_t pid) {
     if (s->ring >= CHANNEL_RINGS) return;
+    if (elsewhere) return;
     uint32_t self = (uint32_t)SYS(getpid); /* unless it has said so itself */
     __atomic_compare_exchange_n(&the_channel->rings[s->ring].pid, &self, pid, false, __ATOMIC_RELAXED,
                                 __ATOMIC_RELAXED);
@@ -133,7 +155,8 @@ void stream_give(const struct stream *s, uint32_t pid) {
 void stream_attach_writer(int fd, const struct stream *s) {
     map_ring(fd, s->ring);
     the_stream = *s;
-    ring->pid = (uint32_t)SYS(getpid);
+    ring->pid = channel_number_in(fd + 2);
+    elsewhere = ring->pid != SYS(getpid);
     next = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
     known = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
     bell = next;

@@ -18,6 +18,13 @@ extern struct channel *the_channel; /* NULL: no recording, no replay */
 /* Recording: whether the controller is still there to take anything. */
 bool channel_controller_lives(void);
 
+/* Recording: our number where the controller lives; in another PID namespace getpid() gives one that is somebody else's there. */
+uint32_t channel_pid(void);
+/* The same, as an open /proc has it; getpid() if it is none. */
+uint32_t channel_number_in(int proc_fd);
+/* Whether nobody has such a number. */
+bool channel_is_gone(uint32_t pid);
+
 /* Recording: a number and a free ring for a new stream; false: there is none, or recording has stopped. */
 bool stream_new(struct stream *s);
 /* Recording: the stream is not needed after all (a failed fork or exec). */

@@ -42,13 +42,13 @@ static bool is_write(uint64_t nr) {
 
 /* Held by process id, so that a holder that was killed can be told. */
 static bool lock(void) {
-    uint32_t self = (uint32_t)SYS(getpid);
+    uint32_t self = channel_pid();
     for (int tries = 0; tries < 100; tries++) {
         uint32_t holder = 0;
         if (__atomic_compare_exchange_n(&the_channel->out_lock, &holder, self, false, __ATOMIC_ACQUIRE,
                                         __ATOMIC_RELAXED))
             return true;
-        if (SYS(kill, holder, 0) == -ESRCH) {
+        if (channel_is_gone(holder)) {
             __atomic_compare_exchange_n(&the_channel->out_lock, &holder, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
             continue;
         }

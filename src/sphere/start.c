@@ -258,6 +258,15 @@ static long open_own_file(void) {
     return fd;
 }
 
+/* Where our processes have the numbers that the controller knows them by, in whatever PID namespace they are. Not if it is
+ * mounted for another one than ours, which is the controller's, too, when all begins. */
+static long open_proc(void) {
+    long fd = SYS(openat, AT_FDCWD, "/proc", O_PATH);
+    if (fd >= 0 && channel_number_in((int)fd) == SYS(getpid)) return fd;
+    if (fd >= 0) SYS(close, fd);
+    return open_own_file(); /* something has to be there */
+}
+
 /* Puts `second` right behind a copy of `first`, wherever there is room: the first's number, or -1. */
 static int side_by_side(int first, int second) {
     for (int at = 3; at < OWN_FDS_MEETING; at++) {
@@ -290,14 +299,14 @@ static int own_files_of_run(void) {
 /* Our descriptors, the first being the runtime's own file; they live through execve, which needs nothing else. */
 static int own_files(const struct orders *o) {
     bool two = o->has_traces || o->channel_fd >= 0 || the_mode == &mode_replay;
-    the_runtime.own_fds = o->socket_fd >= 0 || the_mode == &mode_record ? 3 : two ? 2 : 1;
+    the_runtime.own_fds = o->socket_fd >= 0 || the_mode == &mode_record ? 4 : two ? 2 : 1;
     if (o->rt_fd >= 0) return o->rt_fd;
     if (the_runtime.own_fds == 1) return own_files_of_run();
     /* next to each other, for a moment */
-    const int from[] = {(int)open_own_file(), o->channel_fd, o->socket_fd};
+    const int from[] = {(int)open_own_file(), o->channel_fd, o->socket_fd, (int)open_proc()};
     for (uint32_t i = 0; i < the_runtime.own_fds; i++) {
         if (SYS(dup3, from[i], OWN_FDS_MEETING + (int)i, 0) < 0)
-            die("cannot keep a descriptor; is the limit of open files below %d?", OWN_FDS_MEETING + 3);
+            die("cannot keep a descriptor; is the limit of open files below %d?", OWN_FDS_MEETING + 4);
         SYS(close, from[i]);
     }
     long high = move_up(OWN_FDS_MEETING, the_runtime.own_fds);

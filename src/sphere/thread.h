@@ -31,8 +31,8 @@ struct process {
 
 /* A table of descriptors: most threads of a process share one, and processes may. */
 struct files {
-    int rt_fd; /* the runtime's own file; out of the program's reach. Recording: the channel and the socket to the controller are
-                  the next two numbers */
+    int rt_fd; /* the runtime's own file; out of the program's reach. Recording: the channel, the socket to the controller and
+                  its /proc are the next three numbers */
     uint64_t out_fds[3][OUT_FDS /
                         64]; /* recording: [1] and [2] are sets of descriptors that are the sphere's output and error */
 };
