@@ -13,6 +13,7 @@
 #include "sphere/mode.h"
 #include "sphere/sigframe.h"
 #include "sphere/signals.h"
+#include "sphere/task_state.h"
 #include "sphere/trace_regs.h"
 
 #define SIGTRAP_ 5
@@ -30,7 +31,10 @@
 static bool emulates_calls(const struct tracee *e) { return e->how == RESUME_SYSEMU || e->how == RESUME_SYSEMU_STEP; }
 static bool steps(const struct tracee *e) { return e->how == RESUME_STEP || e->how == RESUME_SYSEMU_STEP; }
 
-static bool is_gone(int tgid) { return SYS(kill, tgid, 0) == -ESRCH; }
+/* One that nobody has waited for is as good as gone; without /proc it is not known. */
+static bool is_gone(int tgid) {
+    return SYS(kill, tgid, 0) == -ESRCH || (task_state(tgid) == 'Z' && task_is_over(tgid));
+}
 
 /* ---- memory ---- */
 
@@ -109,15 +113,22 @@ static void report(const struct tracee *e) {
     trace_ring(e->tracer);
 }
 
-static void await_word(struct thread *t, struct tracee *e) {
+/* Nobody is there any more to say what becomes of it. */
+static void go_alone(struct tracee *e, int unheard) {
+    if (e->options & PTRACE_O_EXITKILL) SYS(kill, e->tgid, 9);
+    e->how = RESUME_DETACH;
+    e->signal = e->reported ? 0 : unheard;
+}
+
+/* unheard: the signal that it is stopped for, which is delivered if the tracer ends without having been told. */
+static void await_word(struct thread *t, struct tracee *e, int unheard) {
     for (;;) {
         uint32_t seen = __atomic_load_n(&e->bell, __ATOMIC_ACQUIRE);
         if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == TRACEE_RUNS) return;
         if (is_asked(&e->letter)) answer_in_stop(t, &e->letter);
         trace_futex_wait(&e->bell, seen, LOOK_AFTER_MS);
         if (seen == __atomic_load_n(&e->bell, __ATOMIC_ACQUIRE) && is_gone(e->tracer)) {
-            e->how = RESUME_DETACH;
-            e->signal = 0;
+            go_alone(e, unheard);
             return;
         }
     }
@@ -125,6 +136,7 @@ static void await_word(struct thread *t, struct tracee *e) {
 
 struct stop {
     int status;
+    int signo;         /* it is about to be delivered; 0: none is */
     uint8_t flags;     /* EVF_* of where it is */
     uint64_t orig_rax; /* of the call that is under way, or ORIG_RAX_NONE */
     bool at_call;      /* the call is about to be made */
@@ -185,7 +197,7 @@ static bool stop(struct thread *t, const struct stop *s) {
     e->reported = false;
     __atomic_store_n(&e->state, TRACEE_STOPPED, __ATOMIC_SEQ_CST);
     report(e);
-    await_word(t, e);
+    await_word(t, e, s->signo);
     if (the_mode->trace_turn) the_mode->trace_turn(t, true);
     bool changed = e->regs_changed || e->extended_changed || e->mask_changed || s->emulated;
     bool made = take(t, e, s);
@@ -414,7 +426,7 @@ bool traced_signal(struct thread *t, struct pending_signal *s, uint8_t *flags) {
     if (!e || e->visits) return true;
     int signo = s->info.signo;
     uint8_t where = s->is_fault ? EVF_FAULT : *flags & EVF_AT_GATE ? EVF_AT_GATE | EVF_RETRY : *flags;
-    struct stop st = {.status = STOPPED_BY(signo), .flags = where, .orig_rax = ORIG_RAX_NONE};
+    struct stop st = {.status = STOPPED_BY(signo), .signo = signo, .flags = where, .orig_rax = ORIG_RAX_NONE};
     e->info = s->info;
     e->call = (struct syscall_info){.arch = ARCH_X86_64, .pc = t->tb->pc, .sp = t->tb->gpr[RSP]};
     stop(t, &st);
@@ -513,8 +525,16 @@ void traced_thread_ends(struct thread *t, int status) {
     t->tracee = NULL;
 }
 
+/* Those whom it traces and who are not to live without it. */
+static void end_tracees(int tracer) {
+    struct tracee *e;
+    for (uint32_t i = 0; (e = trace_next(&i, tracer));)
+        if ((e->options & PTRACE_O_EXITKILL) && e->state != TRACEE_ENDED) SYS(kill, e->tgid, 9);
+}
+
 void traced_process_ends(struct thread *t, int status) {
     if (!trace_table_mapped()) return;
+    end_tracees(t->tgid);
     for (struct thread *other = threads_first(); other; other = other->next)
         if (other->in_use && other->tracee && other->tgid == t->tgid) traced_thread_ends(other, status);
     trace_remove_member(t->tgid);
