@@ -65,6 +65,17 @@ static void cont(pid_t pid, int request, long signal) {
     if (ptrace(request, pid, 0, signal)) printf("request %d: %s\n", request, strerror(errno));
 }
 
+/* Around what there is of struct user. */
+static void user_area(pid_t pid) {
+    const long offsets[] = {4, sizeof(struct user_regs_struct), 840, 848, 880, 904, 912, 920, 928, 1024, -8};
+    for (unsigned i = 0; i < sizeof offsets / sizeof *offsets; i++) {
+        errno = 0;
+        long word = ptrace(PTRACE_PEEKUSER, pid, (void *)offsets[i], 0);
+        printf("user %ld: %ld %s", offsets[i], word, strerror(errno));
+        printf(", %s\n", ptrace(PTRACE_POKEUSER, pid, (void *)offsets[i], 0) ? strerror(errno) : "set");
+    }
+}
+
 int main(void) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     pid_t pid = fork();
@@ -91,6 +102,7 @@ int main(void) {
     struct iovec v = {&regs, sizeof regs};
     printf("set %ld\n", ptrace(PTRACE_SETREGSET, pid, (void *)1, &v));
     printf("user %lx\n", ptrace(PTRACE_PEEKUSER, pid, (void *)offsetof(struct user, regs.rbx), 0));
+    user_area(pid);
     struct user_fpregs_struct fp;
     long got = ptrace(PTRACE_GETFPREGS, pid, 0, &fp);
     printf("fp %ld, mxcsr %x, xmm7 %x\n", got, fp.mxcsr, fp.xmm_space[28]);

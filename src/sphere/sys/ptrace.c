@@ -18,7 +18,8 @@
 #include "sphere/traced.h"
 
 #define USER_DEBUGREG 848 /* offsetof(struct user, u_debugreg) */
-#define USER_SIZE 912
+#define USER_DEBUGREGS 8
+#define USER_SIZE 928 /* the kernel's, which has two words behind them */
 #define SIGCONT_ 18
 #define SIGSTOP_ 19
 #define SI_TKILL_ (-6)
@@ -113,11 +114,15 @@ static long peek(struct tracee *e, gaddr addr, gaddr to) {
 
 /* ---- registers ---- */
 
+static bool is_debug_reg(uint64_t offset) {
+    return offset >= USER_DEBUGREG && offset < USER_DEBUGREG + USER_DEBUGREGS * 8;
+}
+
 static long peek_user(const struct tracee *e, uint64_t offset, gaddr to) {
     uint64_t word = 0;
     if (offset % 8 || offset >= USER_SIZE) return -EIO;
     if (offset < sizeof e->regs) word = ((const uint64_t *)&e->regs)[offset / 8];
-    if (offset >= USER_DEBUGREG) word = e->debug_regs[(offset - USER_DEBUGREG) / 8];
+    if (is_debug_reg(offset)) word = e->debug_regs[(offset - USER_DEBUGREG) / 8];
     return put_guest(to, &word, sizeof word) ? 0 : -EFAULT;
 }
 
@@ -136,7 +141,7 @@ static long poke_user(struct tracee *e, uint64_t offset, uint64_t word) {
         e->regs_changed = true;
         return 0;
     }
-    return offset < USER_DEBUGREG ? 0 : poke_debug_reg(e, (offset - USER_DEBUGREG) / 8, word);
+    return is_debug_reg(offset) ? poke_debug_reg(e, (offset - USER_DEBUGREG) / 8, word) : -EIO;
 }
 
 struct regset {
