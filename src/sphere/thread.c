@@ -7,6 +7,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/gate.h"
+#include "sphere/traced.h"
 
 /* Offsets in a thread's slot; the gaps stay unmapped; scratch.c has one more part.
  * The head holds what translated code writes all the time. AMD's first-level cache tells the lines of a set apart by 8 bits, the
@@ -132,6 +133,7 @@ void threads_after_fork(struct thread *self) {
     self->tid = (int)SYS(gettid);
     self->n_pending = 0; /* nothing could come since the fork: it was all sent to the parent */
     self->tracee = NULL;
+    traced_step_over(self); /* the parent's */
     self->kicked = self->traced_by_outsider = false;
     self->tb->kick = 0; /* that one, too */
     self->tb->pending = 0;

@@ -84,6 +84,9 @@ struct tracee {
     uint64_t message;               /* PTRACE_GETEVENTMSG */
     uint64_t sigmask;
     uint64_t debug_regs[8];
+    uint8_t stores_to;   /* those of them that the instruction which runs will store to (trace_watch.h), */
+    uint8_t may_store;   /* or may: it will have changed */
+    uint64_t watched[4]; /* what there was before */
     struct siginfo_raw info;
     struct syscall_info call;
     struct user_regs regs;

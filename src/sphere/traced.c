@@ -15,6 +15,7 @@
 #include "sphere/signals.h"
 #include "sphere/task_state.h"
 #include "sphere/trace_regs.h"
+#include "sphere/trace_watch.h"
 
 #define SIGTRAP_ 5
 #define SIGCHLD_ 17
@@ -25,11 +26,15 @@
 #define LOOK_AFTER_MS 100 /* whether the tracer still lives */
 
 #define DR6_STEP (1u << 14)
+#define TRAP_TRACE_ 2
+#define TRAP_HWBKPT_ 4
 
 #define STOPPED_BY(signo) ((signo) << 8 | 0x7f)
 
 static bool emulates_calls(const struct tracee *e) { return e->how == RESUME_SYSEMU || e->how == RESUME_SYSEMU_STEP; }
 static bool steps(const struct tracee *e) { return e->how == RESUME_STEP || e->how == RESUME_SYSEMU_STEP; }
+/* For its tracer, or to see what its debug registers watch. */
+static bool goes_stepwise(const struct tracee *e) { return steps(e) || (trace_watches(e) && e->how != RESUME_DETACH); }
 
 /* One that nobody has waited for is as good as gone; without /proc it is not known. */
 static bool is_gone(int tgid) {
@@ -184,11 +189,38 @@ void traced_step_over(struct thread *t) {
     t->trace_step = false;
 }
 
+static void step_on(struct thread *t) {
+    trace_watch_begin(t);
+    traced_step(t);
+}
+
+/* A step is over. True: only the tracee itself wanted it, and it has come to nothing that is watched. For a recording that is a
+ * stop like others. ran: the step was an instruction and no call. */
+static bool steps_on(struct thread *t, uint8_t flags, bool ran) {
+    struct tracee *e = t->tracee;
+    if (!t->trace_step) return false;
+    uint64_t why = trace_watch_hits(t, ran) | (steps(e) ? DR6_STEP : 0);
+    if (why) {
+        e->debug_regs[6] = why;
+        return false;
+    }
+    traced_step_over(t);
+    if (the_mode->trace_stop) the_mode->trace_stop(t, flags);
+    if (the_mode->trace_turn) the_mode->trace_turn(t, true);
+    if (the_mode->trace_go) the_mode->trace_go(t, false, EVF_STEP, 0);
+    step_on(t);
+    return true;
+}
+
+/* Why a step stops it; elsewhere: of no interest. */
+static int step_code(const struct thread *t, int otherwise) {
+    return t->trace_step && !steps(t->tracee) ? TRAP_HWBKPT_ : otherwise;
+}
+
 /* Stops until the tracer lets go. True: the call that it is at is to be made. */
 static bool stop(struct thread *t, const struct stop *s) {
     struct tracee *e = t->tracee;
     cache_idle(t->tb);
-    if (t->trace_step) e->debug_regs[6] |= DR6_STEP;
     traced_step_over(t);
     show(t, e, s);
     if (the_mode->trace_stop) the_mode->trace_stop(t, s->flags);
@@ -202,9 +234,9 @@ static bool stop(struct thread *t, const struct stop *s) {
     bool changed = e->regs_changed || e->extended_changed || e->mask_changed || s->emulated;
     bool made = take(t, e, s);
     t->trace_signal = e->signal;
-    uint8_t flags = (made ? EVF_AT_GATE : 0) | (steps(e) ? EVF_STEP : 0);
+    uint8_t flags = (made ? EVF_AT_GATE : 0) | (goes_stepwise(e) ? EVF_STEP : 0);
     if (the_mode->trace_go) the_mode->trace_go(t, changed, flags, (uint16_t)t->trace_signal);
-    if (steps(e)) traced_step(t);
+    if (goes_stepwise(e)) step_on(t);
     if (e->how == RESUME_DETACH) forget(t);
     return made;
 }
@@ -214,17 +246,19 @@ static void stop_plain(struct thread *t, int status, uint8_t flags, uint64_t nr)
     struct tracee *e = t->tracee;
     struct stop s = {.status = status, .flags = flags, .orig_rax = nr};
     int signo = status >> 8 & 0x7f, event = status >> 16;
-    e->info = (struct siginfo_raw){.signo = signo, .code = event ? signo | event << 8 : 0};
+    e->info = (struct siginfo_raw){.signo = signo, .code = event ? signo | event << 8 : step_code(t, 0)};
     if (event) e->info.w[0] = (uint32_t)t->tid;
     e->call = (struct syscall_info){.arch = ARCH_X86_64, .pc = t->tb->pc, .sp = t->tb->gpr[RSP]};
     stop(t, &s);
 }
 
 /* A step that did not end in a trap: it was a call, or went into a handler. */
-static void stop_step(struct thread *t) { stop_plain(t, STOPPED_BY(SIGTRAP_), EVF_AFTER, ORIG_RAX_NONE); }
+static void stop_step(struct thread *t, uint64_t nr) {
+    if (!steps_on(t, EVF_AFTER, false)) stop_plain(t, STOPPED_BY(SIGTRAP_), EVF_AFTER, nr);
+}
 
 void traced_in_handler(struct thread *t) {
-    if (t->tracee && t->trace_step) stop_step(t);
+    if (t->tracee && t->trace_step) stop_step(t, ORIG_RAX_NONE);
 }
 
 static void stop_for_tracer(struct thread *t, uint8_t flags) {
@@ -405,11 +439,14 @@ static void stop_for_event(struct thread *t, uint64_t nr) {
     stop(t, &s);
 }
 
+/* The end of a call is shown once: to who asked for it, or as a step, unless PTRACE_SYSEMU has shown the call instead. */
 void traced_after_call(struct thread *t, uint64_t nr) {
     if (t->trace_event && t->tracee) stop_for_event(t, nr);
     struct stop s = {.flags = EVF_AFTER, .orig_rax = nr};
-    if (t->tracee && t->trace_step) stop_step(t);
-    stop_after_call(t, &s, (int64_t)t->tb->gpr[RAX]);
+    if (t->tracee && t->tracee->how == RESUME_SYSCALL)
+        stop_after_call(t, &s, (int64_t)t->tb->gpr[RAX]);
+    else if (t->tracee && t->trace_step && t->tracee->how != RESUME_SYSEMU_STEP)
+        stop_step(t, nr);
     traced_safepoint(t, EVF_AFTER);
 }
 
@@ -420,12 +457,20 @@ void traced_aborted(struct thread *t, uint64_t nr) {
 
 /* ---- signals ---- */
 
+static bool is_step_trap(const struct pending_signal *s) {
+    return s->is_fault && s->info.signo == SIGTRAP_ && s->info.code == TRAP_TRACE_;
+}
+
 bool traced_signal(struct thread *t, struct pending_signal *s, uint8_t *flags) {
     if (t->kicked) look(t);
     struct tracee *e = t->tracee;
     if (!e || e->visits) return true;
     int signo = s->info.signo;
     uint8_t where = s->is_fault ? EVF_FAULT : *flags & EVF_AT_GATE ? EVF_AT_GATE | EVF_RETRY : *flags;
+    if (is_step_trap(s)) {
+        if (steps_on(t, where, true)) return false;
+        s->info.code = step_code(t, s->info.code);
+    }
     struct stop st = {.status = STOPPED_BY(signo), .signo = signo, .flags = where, .orig_rax = ORIG_RAX_NONE};
     e->info = s->info;
     e->call = (struct syscall_info){.arch = ARCH_X86_64, .pc = t->tb->pc, .sp = t->tb->gpr[RSP]};
@@ -548,6 +593,7 @@ void traced_after_exec(struct thread *t) {
     struct tracee *e = t->tracee;
     if (!e) return;
     signals_catch_all(t->process);
+    memset(e->debug_regs, 0, sizeof e->debug_regs);
     if (e->options & PTRACE_O_TRACEEXEC) {
         e->message = (uint64_t)t->tid;
         stop_plain(t, STOPPED_BY(SIGTRAP_) | PTRACE_EVENT_EXEC << 16, EVF_AFTER, __NR_execve);

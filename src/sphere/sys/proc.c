@@ -42,7 +42,7 @@ static void copy_registers(struct tblock *to, const struct tblock *from, gaddr s
     to->rflags = from->rflags;
     to->guest_gs = from->guest_gs;
     to->guest_gs_selector = from->guest_gs_selector;
-    to->trap_flag = from->trap_flag;
+    to->trap_flag = from->trap_flag && !from->thread->trace_step;
     to->gpr[RAX] = 0;
     if (!legacy->under_way) { /* as `syscall` leaves them */
         to->gpr[RCX] = from->pc;

@@ -15,6 +15,7 @@
 #include "sphere/sys/special.h"
 #include "sphere/task_state.h"
 #include "sphere/trace_table.h"
+#include "sphere/trace_watch.h"
 #include "sphere/traced.h"
 
 #define USER_DEBUGREG 848 /* offsetof(struct user, u_debugreg) */
@@ -126,14 +127,6 @@ static long peek_user(const struct tracee *e, uint64_t offset, gaddr to) {
     return put_guest(to, &word, sizeof word) ? 0 : -EFAULT;
 }
 
-/* They can be set, but nothing can be made to happen. */
-static long poke_debug_reg(struct tracee *e, uint64_t i, uint64_t word) {
-    if (i == 4 || i == 5) return -EIO;
-    if (i < 4 ? word >= LAYOUT_GUEST_END : i == 7 && word) return -EINVAL;
-    e->debug_regs[i] = word;
-    return 0;
-}
-
 static long poke_user(struct tracee *e, uint64_t offset, uint64_t word) {
     if (offset % 8 || offset >= USER_SIZE) return -EIO;
     if (offset < sizeof e->regs) {
@@ -141,7 +134,7 @@ static long poke_user(struct tracee *e, uint64_t offset, uint64_t word) {
         e->regs_changed = true;
         return 0;
     }
-    return is_debug_reg(offset) ? poke_debug_reg(e, (offset - USER_DEBUGREG) / 8, word) : -EIO;
+    return is_debug_reg(offset) ? trace_watch_set(e, (unsigned)(offset - USER_DEBUGREG) / 8, word) : -EIO;
 }
 
 struct regset {
