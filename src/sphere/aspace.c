@@ -29,7 +29,8 @@ struct aspace {
     gaddr brk_start, brk_end; /* brk_end: what the program was told, not page aligned */
     bool grows;               /* some of it has MAP_GROWSDOWN */
     gaddr top_hint;           /* nothing free between here and LAYOUT_MMAP_TOP */
-    uint64_t seed;            /* where libraries go */
+    gaddr stack_top;
+    uint64_t seed; /* where libraries go */
 };
 
 struct aspace the_aspace = {.top_hint = LAYOUT_MMAP_TOP};
@@ -202,8 +203,13 @@ static gaddr find_by_file(const struct file_id *id, size_t len) {
     return 0;
 }
 
+/* Below the stack there is room for a higher limit, as much as the kernel leaves. */
+#define STACK_ROOM (129ul << 20)
+
+static gaddr mmap_top(void) { return MIN(LAYOUT_MMAP_TOP, as->stack_top ? as->stack_top - STACK_ROOM : UINT64_MAX); }
+
 static gaddr pick(size_t len, int flags, const struct file_id *file) {
-    gaddr at;
+    gaddr at, top = MIN(as->top_hint, mmap_top());
     note_growth();
     if (flags & MAP_32BIT) {
         at = find_down(LAYOUT_LOW_MMAP, LAYOUT_LOW_MMAP_END, len);
@@ -211,9 +217,9 @@ static gaddr pick(size_t len, int flags, const struct file_id *file) {
     }
     if (file && len <= (256ul << 20) && (at = find_by_file(file, len))) return at;
     if (len >= BIG_MAPPING && (at = find_down(LAYOUT_BIG_BASE, LAYOUT_BIG_TOP, len))) return at;
-    at = find_down(LAYOUT_MMAP_BASE, as->top_hint, len);
+    at = find_down(LAYOUT_MMAP_BASE, top, len);
     if (at) {
-        if (at + len == as->top_hint) as->top_hint = at;
+        if (at + len == top) as->top_hint = at;
         return at;
     }
     at = find_down(LAYOUT_MMAP_BASE, LAYOUT_MMAP_TOP, len);
@@ -232,13 +238,22 @@ gaddr aspace_place(size_t len, size_t align, int fd) {
 
 /* ---- the program's limits ---- */
 
+/* The stack is mapped in full, and what is below it is natively no mapping. */
+static bool is_stack(const struct mapping *m) { return strcmp(m->name, "[stack]") == 0; }
+
+static bool is_stack_guard(size_t i) {
+    const struct mapping *m = &as->list[i];
+    return m->prot == PROT_NONE && !m->name[0] && !m->file.ino && i + 1 < as->n && m[1].start == m->end &&
+           is_stack(&m[1]);
+}
+
 #define STACK_AT_FIRST 0x22000 /* of the stack, natively only what was used is mapped; it is hardly ever more */
 
 static bool is_data(uint32_t prot, uint32_t flags) { return (prot & PROT_WRITE) && (flags & MAP_TYPE) == MAP_PRIVATE; }
 
 static uint64_t counted(const struct mapping *m) {
     if (m->runtime) return 0;
-    return strcmp(m->name, "[stack]") == 0 ? MIN(m->end - m->start, STACK_AT_FIRST) : m->end - m->start;
+    return is_stack(m) ? MIN(m->end - m->start, STACK_AT_FIRST) : m->end - m->start;
 }
 
 /* Whether `more` bytes, of private writable memory or other, fit into RLIMIT_AS and RLIMIT_DATA. */
@@ -248,6 +263,7 @@ static bool within_limits(uint64_t more, bool data) {
     uint64_t all = more, private_data = data ? more : 0;
     for (size_t i = 0; i < as->n; i++) {
         const struct mapping *m = &as->list[i];
+        if (is_stack_guard(i)) continue;
         all += counted(m);
         if (is_data(m->prot, m->flags) && !m->name[0]) private_data += counted(m);
     }
@@ -386,6 +402,7 @@ long aspace_restore(const struct mapping *m, int fd, uint64_t base) {
         struct mapping copy = *m;
         if (is_shared(m->flags)) number_shared(&copy);
         as->grows |= (m->flags & MAP_GROWSDOWN) != 0;
+        if (is_stack(m)) as->stack_top = MAX(as->stack_top, m->end);
         add_shared(&copy);
         track_changed(copy.start, copy.end);
     }
@@ -437,10 +454,10 @@ static void protect_some(gaddr start, gaddr end, int prot) {
     }
 }
 
-/* The stack is mapped in full, and the kernel does not know that it grows: PROT_GROWSDOWN means from its beginning on. */
-static bool is_stack(gaddr addr, gaddr *start) {
+/* The kernel does not know that the stack grows: PROT_GROWSDOWN means from its beginning on. */
+static bool is_in_stack(gaddr addr, gaddr *start) {
     size_t i = first_above(addr);
-    if (i == as->n || as->list[i].start > addr || strcmp(as->list[i].name, "[stack]") != 0) return false;
+    if (i == as->n || as->list[i].start > addr || !is_stack(&as->list[i])) return false;
     *start = as->list[i].start;
     return true;
 }
@@ -454,7 +471,7 @@ long aspace_mprotect(gaddr addr, size_t len, int prot) {
     int keep = prot & (PROT_GROWSDOWN | PROT_GROWSUP);
     note_growth();
     gaddr start;
-    if (keep == PROT_GROWSDOWN && is_stack(addr, &start)) {
+    if (keep == PROT_GROWSDOWN && is_in_stack(addr, &start)) {
         len += addr - start;
         addr = start;
         prot &= ~keep;
@@ -629,6 +646,34 @@ out:
     return as->brk_end;
 }
 
+/* ---- the stack ---- */
+
+/* `i`: its guard, which moves down. */
+static void grow_stack(size_t i, uint64_t size) {
+    struct mapping *guard = &as->list[i], *stack = guard + 1;
+    uint64_t guarded = guard->end - guard->start;
+    gaddr floor = i > 0 ? guard[-1].end + guarded : LAYOUT_MMAP_BASE, end = stack->start;
+    gaddr start = MAX(as->stack_top - PAGE_UP(MIN(size, STACK_ROOM - guarded)), floor);
+    if (start >= end) return;
+    long got = SYS(mmap, start - guarded, end - start + guarded, aspace_host_prot((int)stack->prot),
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (sys_failed(got)) return;
+    SYS(mprotect, start - guarded, guarded, PROT_NONE);
+    track_changed(start - guarded, end);
+    guard->start = start - guarded;
+    guard->end = stack->start = start;
+}
+
+void aspace_grow_stack(uint64_t size) {
+    lock_take(&cache_lock);
+    for (size_t i = 0; i < as->n; i++) {
+        if (!is_stack_guard(i)) continue;
+        grow_stack(i, size);
+        break;
+    }
+    lock_drop(&cache_lock);
+}
+
 /* ---- questions ---- */
 
 const struct mapping *aspace_peek(gaddr addr) {
@@ -656,6 +701,7 @@ void aspace_name(gaddr addr, const char *name) {
     lock_take(&cache_lock);
     size_t i = first_above(addr);
     if (i < as->n && as->list[i].start <= addr) fmt_into(as->list[i].name, sizeof as->list[i].name, "%s", name);
+    if (i < as->n && is_stack(&as->list[i])) as->stack_top = as->list[i].end;
     lock_drop(&cache_lock);
 }
 
@@ -685,7 +731,7 @@ bool aspace_kept_at(gaddr pc, struct kept_file *out) {
 }
 
 bool aspace_claim(gaddr at, size_t len) {
-    if (!usable(at, len)) return false;
+    if (!usable(at, len) || overlaps(at, at + len, mmap_top(), as->stack_top)) return false;
     struct mapping m = {.start = at, .end = at + len, .runtime = true, .name = "[reprise]"};
     list_add(&m);
     return true;

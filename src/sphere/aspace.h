@@ -48,6 +48,9 @@ void aspace_get_brk(gaddr *start, gaddr *end);
 /* The heap between the two is in the list already. */
 void aspace_put_brk(gaddr start, gaddr end);
 
+/* The stack, which is mapped in full, may have `size` bytes from now on: they are mapped, as far as there is room. */
+void aspace_grow_stack(uint64_t size);
+
 /* Copy of the mapping that covers addr; false if there is none. */
 bool aspace_find(gaddr addr, struct mapping *out);
 /* The same without a copy; caller holds cache_lock. NULL if there is none. */

@@ -4,9 +4,12 @@
 
 #include "inproc/fmt.h"
 #include "inproc/sys.h"
+#include "sphere/aspace.h"
 #include "sphere/sys/special.h"
+#include "sphere/thread.h"
 
 #define RLIMIT_DATA_ 2
+#define RLIMIT_STACK_ 3
 #define RLIMIT_AS_ 9
 
 static struct limit *emulated(struct limits *l, uint64_t kind) {
@@ -81,16 +84,35 @@ long sys_getrlimit(struct tblock *t, uint64_t a[6]) {
     return guest_write(a[1], l, sizeof *l) ? 0 : -EFAULT;
 }
 
+static bool is_own(const struct process *p, uint64_t pid) { return !(uint32_t)pid || (int)pid == p->pid; }
+
+uint64_t limits_new_stack(const struct process *p, uint64_t nr, const uint64_t a[6]) {
+    struct limit to;
+    bool old = nr == __NR_setrlimit;
+    if ((!old && nr != __NR_prlimit64) || (uint32_t)a[old ? 0 : 1] != RLIMIT_STACK_ || (!old && !is_own(p, a[0])))
+        return 0;
+    gaddr from = a[old ? 1 : 2];
+    return from && guest_read(&to, from, sizeof to) ? to.soft : 0;
+}
+
+static long set_in_kernel(const struct process *p, uint64_t nr, uint64_t a[6]) {
+    uint64_t stack = limits_new_stack(p, nr, a); /* before prlimit64 overwrites it */
+    long ret = gate_syscall(nr, a);
+    if (stack && ret == 0) aspace_grow_stack(stack);
+    return ret;
+}
+
 long sys_setrlimit(struct tblock *t, uint64_t a[6]) {
-    struct limit *l = emulated(&t->thread->process->limits, a[0]);
-    return l ? set(t->thread->process, l, a[1]) : gate_syscall(__NR_setrlimit, a);
+    struct process *p = t->thread->process;
+    struct limit *l = emulated(&p->limits, a[0]);
+    return l ? set(p, l, a[1]) : set_in_kernel(p, __NR_setrlimit, a);
 }
 
 /* The limits of other processes are in their own hands, as far as we emulate them. */
 long sys_prlimit64(struct tblock *t, uint64_t a[6]) {
     struct process *p = t->thread->process;
     struct limit *l = emulated(&p->limits, a[1]);
-    if (!l || ((uint32_t)a[0] && (int)a[0] != SYS(getpid))) return gate_syscall(__NR_prlimit64, a);
+    if (!l || !is_own(p, a[0])) return set_in_kernel(p, __NR_prlimit64, a);
     struct limit old = *l;
     if (a[2]) {
         long ret = set(p, l, a[2]);

@@ -133,6 +133,8 @@ static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
     bool is_kept_by_us = nr == __NR_set_tid_address || nr == __NR_set_robust_list;
     if (nr == __NR_mprotect && ret == -EACCES) protect_up_to_file(a[0], a[1], (int)a[2]);
     if (sys_failed(ret) && !has_partial_effect(nr, ret)) return;
+    uint64_t stack = limits_new_stack(t->process, nr, a);
+    if (stack) aspace_grow_stack(stack);
     if (model_does(nr, a) == DOES_EMULATE && !is_kept_by_us) return;
     switch (nr) {
     case __NR_mmap: mmap_again(t, a, ret); break;
@@ -217,7 +219,8 @@ void replay_ordinary(struct tblock *tb, const struct event *e, uint64_t nr, uint
     struct ev_syscall s = replay_take_call(t, e, nr, a);
     /* files come behind a call's outputs, and mapping calls have none */
     do_again(tb, nr, a, s.ret);
-    if (unlikely(debug_is_on) && model_does(nr, a) != DOES_EMULATE) debug_mapped();
+    if (unlikely(debug_is_on) && (model_does(nr, a) != DOES_EMULATE || limits_new_stack(t->process, nr, a)))
+        debug_mapped();
     replay_take_outs(t, s.outs);
     gate_finish(tb, next, flags, s.ret);
     replay_arm(t);
