@@ -362,6 +362,11 @@ static bool is_last_word(int signo, const struct ksigaction *sa) {
     return the_mode->defers_signals && sa->handler == 0 && default_kills(signo);
 }
 
+bool signals_ends(const struct thread *t, int signo) {
+    return signo > 0 && signo <= NSIG_MAX && is_last_word(signo, &t->process->action[signo]) &&
+           !(t->sigmask & SIG_BIT(signo)) && !t->process->catches_all;
+}
+
 /* Installs for the kernel what the program's action for signo calls for. */
 static long install_as(int signo, const struct ksigaction *sa, bool catches_all) {
     struct ksigaction k = {0};

@@ -70,6 +70,9 @@ long signals_with_mask(struct tblock *t, uint64_t a[6], int mask_arg);
 void signals_waited(struct thread *t, uint64_t mask, long ret);
 void signals_begin_wait(struct thread *t, uint64_t mask);
 
+/* Whether a signal that this thread sends to its own process ends it: the kernel would kill all threads before the call
+ * returns, but knows of a handler of ours. */
+bool signals_ends(const struct thread *t, int signo);
 /* Dies of a signal as the program would have. */
 void signals_die(struct thread *t, const struct siginfo_raw *info) __attribute__((noreturn));
 

@@ -261,7 +261,19 @@ bool ptrace_stops(uint64_t nr, const uint64_t a[6]) {
            stops_tracee(trace_find(tid), nr == __NR_kill ? 0 /* SI_USER */ : SI_TKILL_);
 }
 
-long sys_kill(struct tblock *tb, uint64_t a[6]) { return ptrace_stops(__NR_kill, a) ? 0 : gate_syscall(__NR_kill, a); }
+/* What ends the process goes to this thread: from another, on its way there, a third could take it by sigtimedwait. */
+static long kill_itself(const struct thread *t, int signo) {
+    struct siginfo_raw info = {.signo = signo, .w = {(uint32_t)t->process->pid | (uint64_t)SYS(getuid) << 32}};
+    uint64_t a[6] = {(uint64_t)t->process->pid, (uint64_t)t->tid, (uint64_t)signo, (uint64_t)&info};
+    return gate_syscall(__NR_rt_tgsigqueueinfo, a);
+}
+
+long sys_kill(struct tblock *tb, uint64_t a[6]) {
+    const struct thread *t = tb->thread;
+    if (ptrace_stops(__NR_kill, a)) return 0;
+    if ((int)a[0] == t->process->pid && signals_ends(t, (int)a[1])) return kill_itself(t, (int)a[1]);
+    return gate_syscall(__NR_kill, a);
+}
 
 long sys_tkill(struct tblock *tb, uint64_t a[6]) {
     return ptrace_stops(__NR_tkill, a) ? 0 : gate_syscall(__NR_tkill, a);
