@@ -17,6 +17,8 @@ struct process {
     size_t n, current, n_open;
     uint64_t signals;
     struct catches catches;
+    bool
+        has_come_back; /* to the call that ends the present program, from the next one: it may have to be stopped for */
 };
 
 static struct process *process_of(struct target *t) { return (struct process *)t; }
@@ -113,6 +115,7 @@ static struct stop enter_previous(struct process *p) {
     struct target *t = p->timelines[p->current];
     s = t->ops->seek_end(t);
     if (s.reason == STOP_EXEC) s = t->ops->run(t, true, true);
+    p->has_come_back = true;
     return as_exec(s);
 }
 
@@ -123,11 +126,20 @@ static struct stop go_on(struct process *p, struct stop s) {
     return s;
 }
 
+/* Forgets that it has; true: what is looked for backwards may be here. */
+static bool is_just_back(struct process *p, bool backward) {
+    bool is = p->has_come_back && backward;
+    p->has_come_back = false;
+    return is;
+}
+
 static struct stop run(struct target *t, bool backward, bool step) {
+    if (is_just_back(process_of(t), backward) && !step) now(t)->ops->seek_end(now(t));
     return go_on(process_of(t), now(t)->ops->run(now(t), backward, step));
 }
 
 static struct stop step_of(struct target *t, bool backward, int tid) {
+    process_of(t)->has_come_back = false;
     return go_on(process_of(t), now(t)->ops->step_of(now(t), backward, tid));
 }
 
@@ -136,6 +148,7 @@ static struct stop seek_in(struct target *t, size_t program, struct stop (*go)(s
     struct process *p = process_of(t);
     struct stop s;
     bool other = program != p->current;
+    p->has_come_back = false;
     if (!enter(p, program, &s)) return s;
     s = go(now(t), to);
     s.is_other_program = other;

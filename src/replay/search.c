@@ -228,10 +228,12 @@ struct stop search_back(struct timeline *t) {
     if (is_break_before_fault(t)) return arrive_at_fault(t, limit);
     struct stop out;
     bool may_stop = t->n_breaks || t->has_catches || may_signal(t);
-    for (size_t i; may_stop && begin_before(t, limit, &i);) {
-        struct position begin = position_of(&t->checkpoints[i]->stop.place);
+    struct position rest = limit; /* what is before it was not searched */
+    for (size_t i; may_stop && begin_before(t, rest, &i);) {
+        rest = position_of(&t->checkpoints[i]->stop.place);
         if (search(t, i, limit, &out) != FOUND_NOTHING) return out;
-        limit = begin;
+        /* who was restored behind a call does not know of it: that place is searched from further away, too */
+        limit = (struct position){rest.event, rest.ticks, rest.steps + 1};
     }
     return timeline_go_to_begin(t);
 }

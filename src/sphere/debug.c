@@ -377,6 +377,11 @@ static bool hits_break(struct thread *t) {
 
 static bool is_caught(uint64_t nr) { return nr < WORKER_CALLS && run.catches.calls[nr / 64] >> nr % 64 & 1; }
 
+/* In front of a call: something else came first, a checkpoint for instance, and one has stopped before that. */
+static bool is_made_again(const struct thread *t) {
+    return t->debugged.has_op && t->debugged.op_pc == t->tb->pc && t->debugged.op_ticks == ticks_total(t->tb);
+}
+
 bool debug_call_begins(struct thread *t) {
     struct tblock *tb = t->tb;
     t->debugged.call = tb->gpr[RAX];
@@ -384,7 +389,7 @@ bool debug_call_begins(struct thread *t) {
     gaddr next = tb->pc;
     gate_retry(tb, next);
     bool is_begin = tb->pc == from_pc && ticks_total(tb) == from_ticks && stream_taken() == from_event;
-    if ((is_begin && !run.fresh) || !count_hit(t, WORKER_CALL, 0)) {
+    if ((is_begin && !run.fresh) || is_made_again(t) || !count_hit(t, WORKER_CALL, 0)) {
         tb->pc = next;
         return true;
     }

@@ -42,6 +42,7 @@ static void answer_call(struct tblock *tb) {
     const struct event *e = replay_next(t);
     if (unlikely(e->flags & EVF_AT_GATE) && (e->kind == EV_SIGNAL || e->kind == EV_CHECKPOINT)) {
         gate_retry(tb, next);
+        if (unlikely(debug_is_on)) debug_call_undone(t);
         if (e->kind == EV_SIGNAL)
             replay_deliver(t, e);
         else

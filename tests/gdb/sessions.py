@@ -72,9 +72,11 @@ MIRRORS = [
     ("break_at_fault", "signals", "stops", ["handle SIGALRM nostop noprint", "break signals.c:43 if faults > 0"], "continue", "reverse-continue", ["faults"]),
     ("break_programs", "family", "stops", ["break before_exec", "break after_exec"], "continue", "reverse-continue", ["stage", "n"]),
     ("watch_programs", "family", "watch", ["watch stage"], "continue", "reverse-continue", ["stage"]),
-    ("catch_syscall", "steps", "stops", ["catch syscall"], "continue", "reverse-continue", ["$rip", "$rdi"]),
+    ("catch_syscall", "steps", "stops", ["catch syscall"], "continue", "reverse-continue", ["$rdi"]),
     ("catch_syscall_some", "steps_static", "stops", ["catch syscall write brk", "break insert if key == 20"], "continue", "reverse-continue", ["$rip", "$rdi"]),
     ("catch_syscall_threads", "threads", "stops", ["catch syscall futex clone3 madvise"], "continue", "reverse-continue", ["$rip", "turn"]),
+    ("catch_syscall_programs", "family", "stops", ["catch syscall execve exit_group", "break before_exec"], "continue", "reverse-continue", ["$rsp"]),
+    ("catch_syscall_checkpoints", "naps", "stops", ["catch syscall rt_sigaction clock_nanosleep exit_group"], "continue", "reverse-continue", ["$rsp"]),
     ("catch_fork", "family", "stops", ["catch fork", "break before_exec"], "continue", "reverse-continue", ["$rip"]),
     ("catch_signal", "signals", "stops", ["handle all nostop noprint pass", "catch signal SIGUSR1"], "continue", "reverse-continue", ["handled"]),
 ]
@@ -87,7 +89,7 @@ SHARES = [  # for each process of each kind; a child begins with memory that it 
 ]
 MIRRORS += [(f"{name}_{kind}{who}", f"shares {kind} &{who}", *row)
             for kind in ("inherited", "memfd", "calls") for name, whos, *row in SHARES for who in whos]
-QUICK = set("""fork_advice fault_and_end catch_syscall_some catch_fork break break_programs condition watch watch_threads stepi step break_threads catch_throw signals signals_in_calls break_static
+QUICK = set("""fork_advice fault_and_end catch_syscall_checkpoints catch_syscall_some catch_fork break break_programs condition watch watch_threads stepi step break_threads catch_throw signals signals_in_calls break_static
                break_stripped share_watch_inherited2 share_watch_two_calls2 share_stepi_memfd2""".split())
 
 
