@@ -173,6 +173,7 @@ static void packet_Z(struct gdb *g, struct in *in) {
     uint64_t type, addr, len;
     if (!in_hex(in, &type) || !in_char(in, ',') || !parse_range(in, &addr, &len)) return fail(g);
     if (type > 4) return;
+    if (type < 2 && addr == g->unset_at) g->unset_at = 0;
     ok_if(g, g->is_at_child || breaks_set(&g->breaks, g->target, (unsigned)type, addr, len, in));
 }
 
@@ -180,6 +181,7 @@ static void packet_z(struct gdb *g, struct in *in) {
     uint64_t type, addr, len;
     if (!in_hex(in, &type) || !in_char(in, ',') || !parse_range(in, &addr, &len)) return fail(g);
     if (type > 4) return;
+    if (type < 2) resume_without(g, addr);
     ok_if(g, g->is_at_child || breaks_unset(&g->breaks, g->target, (unsigned)type, addr, len));
 }
 
@@ -195,7 +197,7 @@ static void packet_pass(struct gdb *g, struct in *in) {
         if (!(pass[n / 64] >> n % 64 & 1)) wanted |= 1ull << (signo - 1);
     }
     bool good = in_is_empty(in);
-    if (good) g->target->ops->want_signals(g->target, wanted);
+    if (good) g->target->ops->want_signals(g->target, g->wanted = wanted);
     ok_if(g, good);
 }
 
@@ -617,7 +619,7 @@ void gdb_packet(struct gdb *g, const char *packet, size_t n) {
 void gdb_open(struct gdb *g, struct target *t, struct wire *w, struct stop at) {
     static struct registers r;
     *g = (struct gdb){.target = t, .wire = w, .attached = true, .last = at};
-    t->ops->want_signals(t, UINT64_MAX);
+    t->ops->want_signals(t, g->wanted = UINT64_MAX);
     t->ops->want_catches(t, &g->catches);
     g->reply.most = PACKET_MAX;
     g->object.most = OBJECT_MAX;

@@ -46,14 +46,18 @@ struct gdb {
     int child; /* the process that the program has made last: gdb takes its breakpoints out of it, and leaves it */
     bool is_at_child; /* packets are meant for that one */
     struct catches catches;
+    uint64_t wanted; /* signals that gdb is told of: bit N - 1 for signal N */
 
     struct description description;
     struct breaks breaks;
     struct files files;
     struct tls tls;
     struct stop last;
-    bool settles;   /* gdb was told first that libraries may have changed: it resumes, and is told the rest */
-    enum goal goal; /* where the next resumption leads */
+    uint64_t
+        unset_at; /* gdb has taken the breakpoint here away while the program was at it, and not put it back; 0: nowhere */
+    unsigned end_told; /* steps that have led to the end in a row, which was said: see step_to_end */
+    bool settles;      /* gdb was told first that libraries may have changed: it resumes, and is told the rest */
+    enum goal goal;    /* where the next resumption leads */
     struct position goal_at;
     struct checkpoint checkpoints[CHECKPOINTS_MAX];
     char object_name[64]; /* qXfer: the object at hand */
@@ -73,6 +77,8 @@ void gdb_say_printed(struct gdb *);
 
 /* ---- resume.c ---- */
 void resume_vcont(struct gdb *, struct in *);
+/* The breakpoint at addr is taken away, perhaps to step over it. */
+void resume_without(struct gdb *, uint64_t addr);
 void resume_simple(struct gdb *, bool backward, bool step);
 enum report {
     REPORT_STOP,  /* the program ran and stopped */

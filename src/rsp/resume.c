@@ -123,6 +123,41 @@ static void libraries_reply(struct gdb *g, int tid) {
     out_str(&g->reply, "library:;");
 }
 
+void resume_without(struct gdb *g, uint64_t addr) {
+    if (g->attached && addr == pc_of(g, g->target->ops->current_thread(g->target))) g->unset_at = addr;
+}
+
+static bool is_end(const struct stop *s) {
+    return s->reason == STOP_EXITED || s->reason == STOP_KILLED || s->reason == STOP_END;
+}
+
+/* "[The process exits here...]", without brackets, or "". */
+static void end_text(const struct stop *s, char *text, size_t cap) {
+    text[0] = '\0';
+    if (s->reason == STOP_EXITED) snprintf(text, cap, "The process exits here with status %d", s->status);
+    if (s->reason == STOP_KILLED) snprintf(text, cap, "The process is killed here by signal %d", s->signo);
+}
+
+#define OVER_BREAK_MAX 20 /* or the breakpoint was deleted, and gdb steps on and on */
+
+/* gdb steps over a breakpoint, which it takes away for that time, before it goes on. If history ends in such a step, it never again
+ * lets the program run: so this step, and one that has led to the end, has only done what it was to do, and whatever comes
+ * next is told that this is the end. */
+static struct stop step_to_end(struct gdb *g, const struct order *o, bool was_end, struct stop s) {
+    unsigned told = g->end_told;
+    g->end_told = 0;
+    if (!is_end(&s) || o->backward || g->exits_end) return s;
+    bool is_over_break = pc_of(g, s.thread) == g->unset_at && told < OVER_BREAK_MAX;
+    if (o->step && (!was_end || is_over_break)) {
+        g->end_told = told + 1;
+        end_text(&s, s.text, sizeof s.text);
+        s.reason = STOP_STEP;
+    } else if (told) {
+        s.reason = STOP_END;
+    }
+    return s;
+}
+
 static void resume(struct gdb *g, const struct order *o) {
     struct stop s;
     if (g->settles) {
@@ -139,6 +174,7 @@ static void resume(struct gdb *g, const struct order *o) {
     if (g->watch) g->watch(g, false);
     gdb_say_printed(g);
     enum report report = g->goal != GOAL_NONE ? REPORT_PLACE : REPORT_STOP;
+    bool was_end = is_end(&g->last);
     g->goal = GOAL_NONE;
     g->last = s;
     if (s.is_other_program) breaks_clear(&g->breaks, g->target); /* gdb does the same */
@@ -149,7 +185,7 @@ static void resume(struct gdb *g, const struct order *o) {
         else
             libraries_reply(g, o->backward ? s.thread : 0);
     } else {
-        stop_reply(g, s, report);
+        stop_reply(g, step_to_end(g, o, was_end, s), report);
     }
 }
 
@@ -232,22 +268,22 @@ static void put_break(struct gdb *g, int tid) {
 
 /* What cannot be said in a stop reply. */
 static void say_how(struct gdb *g, const struct stop *s) {
-    char text[sizeof s->text + 128];
+    char text[sizeof s->text + 128], what[sizeof s->text];
     text[0] = '\0';
+    end_text(s, what, sizeof what);
+    if (s->reason == STOP_STEP) snprintf(what, sizeof what, "%.*s", (int)sizeof s->text - 1, s->text);
     if (s->reason == STOP_FAILED)
         snprintf(text, sizeof text, "reprise: the replay failed: %.*s\n", (int)sizeof s->text - 1, s->text);
-    else if (s->reason == STOP_EXITED)
-        snprintf(text, sizeof text, "[The process exits here with status %d]\n", s->status);
-    else if (s->reason == STOP_KILLED)
-        snprintf(text, sizeof text, "[The process is killed here by signal %d]\n", s->signo);
-    else if (s->reason == STOP_STEP && s->text[0])
-        snprintf(text, sizeof text, "[%.*s]\n", (int)sizeof s->text - 1, s->text);
+    else if (what[0])
+        snprintf(text, sizeof text, "[%s]\n", what);
     if (text[0]) gdb_say(g, text);
 }
 
 /* A place that was sought is no event: how the program would end there does not matter to gdb. */
-static struct stop as_place(struct stop s) {
+static struct stop as_place(const struct gdb *g, struct stop s) {
     if (s.reason == STOP_KILLED) s.reason = STOP_SIGNAL;
+    /* gdb, not interested in it, would go on with its step */
+    if (s.reason == STOP_SIGNAL && !(g->wanted >> (s.signo - 1) & 1)) s.reason = STOP_STEP;
     if (s.reason == STOP_BEGIN || s.reason == STOP_END || s.reason == STOP_EXITED || s.reason == STOP_BREAKPOINT ||
         s.reason == STOP_CALL || s.reason == STOP_RETURN || s.reason == STOP_FORK || s.reason == STOP_FAILED)
         s.reason = STOP_STEP;
@@ -259,7 +295,7 @@ void stop_reply(struct gdb *g, struct stop s, enum report report) {
     struct out *o = &g->reply;
     int signo = report == REPORT_PLACE ? GDB_SIGNAL_NONE : GDB_SIGNAL_TRAP;
     if (report != REPORT_AGAIN) say_how(g, &s);
-    if (report != REPORT_STOP) s = as_place(s);
+    if (report != REPORT_STOP) s = as_place(g, s);
     if (g->exits_end && (s.reason == STOP_EXITED || s.reason == STOP_KILLED)) {
         out_format(o, "%c%02x", s.reason == STOP_EXITED ? 'W' : 'X',
                    s.reason == STOP_EXITED ? (unsigned)s.status & 255 : (unsigned)gdb_signal(s.signo));

@@ -109,6 +109,40 @@ def string_instructions(recordings):
 
 
 @scenario(quick=True)
+def breakpoint_where_it_ends(recordings):
+    """gdb steps over a breakpoint before it goes on; that the process ends in this step must not leave it waiting forever."""
+    with Gdb(recordings.of("steps"), timeout=20) as gdb:
+        gdb.do("seek end", "reverse-stepi")
+        last = gdb.where()
+        gdb.do(f"break *{last.pc}")
+        for _ in range(2):
+            gdb.expect("continue", "exits here", NO_MORE)
+            gdb.expect("stepi", "exits here", NO_MORE)
+            gdb.expect("reverse-continue", "Breakpoint 1,")
+            check(gdb, gdb.where() == last, "not at the call that ends the process")
+            gdb.expect("stepi", "exits here")
+            gdb.expect("next", NO_MORE)
+            gdb.expect("reverse-stepi", "Breakpoint 1,")
+    with Gdb(recordings.of("signals crash"), timeout=20) as gdb:
+        gdb.do("handle all nostop noprint pass", "seek end")
+        end = gdb.where()
+        gdb.expect("bt 1", "die")
+        gdb.do("handle SIGSEGV stop", "seek end")
+        check(gdb, gdb.where() == end, "the end is elsewhere if the signal is not stopped for")
+        gdb.do(f"break *{end.pc}", "break die")
+        for command in ("continue", "stepi", "next"):
+            gdb.do("seek end")
+            gdb.expect("reverse-continue", "Breakpoint 1,")
+            gdb.expect("continue", "SIGSEGV")
+            for _ in range(3):
+                gdb.expect(command, "killed here by signal 11", "Breakpoint 1,")
+        gdb.do("delete 1", "next")
+        gdb.expect("next", NO_MORE)
+        gdb.expect("reverse-continue", "SIGSEGV")
+        gdb.expect("reverse-continue", "Breakpoint 2,")
+
+
+@scenario(quick=True)
 def changes_are_thrown_away(recordings):
     with Gdb(recordings.of("steps")) as gdb:
         gdb.do("break total", "continue")
