@@ -34,7 +34,7 @@ static const char record_usage[] =
     "~/.local/share/reprise/NAME-N; `latest` there leads to the one made last.\n"
     "\n"
     "  -o DIR         record into DIR, which is made, or is empty\n"
-    "  --wait         go on until all processes have ended, not just the first\n"
+    "  --wait         go on until all processes have ended, not just the first (or until interrupted then)\n"
     "  --chaos        choose at random which thread runs when, to make rare interleavings likely\n"
     "  --check        also record hashes of memory, for `replay --verify`\n"
     "  --cpu v2|v3    show the program a processor of this x86-64 level, to replay on others\n"
@@ -292,7 +292,7 @@ static bool look(struct session *s) {
 
 static bool is_over(struct session *s) {
     if (!s->child.ended) return false;
-    if (!s->order->wait || s->stopped) return true;
+    if (!s->order->wait || s->stopped || s->child.told_to_end) return true;
     if (s->drain.n_active) return false;
     drain_look(&s->drain); /* one may just have come up */
     return s->drain.n_active == 0;

@@ -68,8 +68,9 @@ static bool is_of_program(pid_t program, pid_t pid) {
 /* ---- signals ---- */
 
 static uint32_t *the_bell;
-static uint64_t to_hand_on; /* bit signo */
-static pid_t sender[64];    /* of the last one, by signo */
+static uint64_t to_hand_on;    /* bit signo */
+static uint64_t from_terminal; /* the same: the program has got them already */
+static pid_t sender[64];       /* of the last one, by signo */
 
 static bool is_fault(int sig) {
     return sig == SIGSEGV || sig == SIGBUS || sig == SIGILL || sig == SIGFPE || sig == SIGTRAP || sig == SIGSYS;
@@ -85,6 +86,8 @@ static void on_signal(int sig, siginfo_t *info, void *context) {
     if (sig != SIGCHLD && info->si_code <= 0) {
         sender[sig] = info->si_pid;
         __atomic_or_fetch(&to_hand_on, 1ull << sig, __ATOMIC_SEQ_CST);
+    } else {
+        __atomic_or_fetch(&from_terminal, 1ull << sig, __ATOMIC_SEQ_CST);
     }
     futex_ring(the_bell);
 }
@@ -167,12 +170,17 @@ static void stop_too(struct child *c) {
     if (state_of(c->pid) == 'T') kill(c->pid, SIGCONT);
 }
 
+static bool ends(int sig) { return sig == SIGHUP || sig == SIGINT || sig == SIGQUIT || sig == SIGTERM; }
+
 void child_look(struct child *c, const struct drain *d) {
-    uint64_t sigs = __atomic_exchange_n(&to_hand_on, 0, __ATOMIC_SEQ_CST);
+    uint64_t sigs = __atomic_exchange_n(&to_hand_on, 0, __ATOMIC_SEQ_CST),
+             typed = __atomic_exchange_n(&from_terminal, 0, __ATOMIC_SEQ_CST);
+    for (int sig = 1; sig < 64; sig++) {
+        bool meant = (sigs >> sig & 1) && !is_of_program(c->pid, sender[sig]) && !drain_knows(d, (uint32_t)sender[sig]);
+        if (meant && !c->ended) kill(c->pid, sig);
+        if (c->ended && ends(sig) && (meant || (typed >> sig & 1))) c->told_to_end = true;
+    }
     if (c->ended) return;
-    for (int sig = 1; sigs >> sig; sig++)
-        if ((sigs >> sig & 1) && !is_of_program(c->pid, sender[sig]) && !drain_knows(d, (uint32_t)sender[sig]))
-            kill(c->pid, sig);
     int status;
     while (waitpid(c->pid, &status, WNOHANG | WUNTRACED) == c->pid) {
         if (WIFSTOPPED(status)) {

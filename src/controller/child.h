@@ -12,7 +12,8 @@ struct drain;
 struct child {
     pid_t pid;
     bool ended;
-    int status; /* ended: as wait() gives it */
+    int status;       /* ended: as wait() gives it */
+    bool told_to_end; /* ended: by a signal that would have been for it */
 };
 
 /* Descriptors 0, 1 and 2 that are closed get something behind them, so that no file of ours takes their place; the child still

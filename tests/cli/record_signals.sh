@@ -121,6 +121,16 @@ expect 0 '' $record --wait true events 3 64 daemon events 5 64 sleep 300 events 
 expect 0 '' $replay --debug streams=2
 sort out >sorted && [ "$(cat sorted)" = $'stream 0: 3 events, ended\nstream 1: 10 events, ended' ] || wrong "--wait: $(cat out)"
 expect 0 '' timeout 20 $record --wait true events 3 64 daemon events 5 64 sleep 100 kill 9
+# Who does not want to wait any longer interrupts it, when the first process has ended.
+$record --wait true say first daemon sleep 60000 >fifo.out 2>err &
+controller=$!
+for _ in $(seq 500); do
+    [ -s fifo.out ] && [ -z "$(cat /proc/$controller/task/$controller/children)" ] && break
+    sleep 0.02
+done
+kill -TERM $controller
+wait $controller || wrong "interrupted: status $?"
+grep -q '1 process goes on unrecorded' err || wrong "interrupted: $(cat err)"
 # The output is closed with the program's, not with ours.
 $record --wait true say first daemon sleep 500 >fifo.out 2>/dev/null
 [ "$(cat fifo.out)" = first ] || wrong "output: $(cat fifo.out)"
