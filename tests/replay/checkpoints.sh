@@ -29,7 +29,7 @@ for how in crash abort exit fork filter file; do
     compare $how 2
 done
 compare fork 1 -p "$("$REPRISE" ps fork | awk 'NR == 3 { print $1 }')"
-timeout 100 "$REPRISE" record --checkpoint-interval 0.1 -o rd/python -- /usr/bin/python3 -c '
+timeout 100 "$REPRISE" record --debug ckpt-stretch=0 --checkpoint-interval 0.1 -o rd/python -- /usr/bin/python3 -c '
 import time
 x, i = {}, 0
 while i % 1000 or time.process_time() < 1.2:
@@ -43,7 +43,7 @@ for js in luajit node; do
     luajit) script=(-e 'local t, k = {}, 0 while os.clock() < 1.2 do k = k + 1 for i = 1, 100000 do t[i] = (t[i] or 0) + i % k end end print(#t)') ;;
     node) script=(-e 'let m = new Map(); for (let i = 0; i % 1000 || performance.now() < 1500; i++) m.set("k" + i % 5000, i); console.log(m.size)') ;;
     esac
-    timeout 100 "$REPRISE" record --checkpoint-interval 0.1 -o rd/$js -- $js "${script[@]}" >out 2>&1
+    timeout 100 "$REPRISE" record --debug ckpt-stretch=0 --checkpoint-interval 0.1 -o rd/$js -- $js "${script[@]}" >out 2>&1
     compare $js 1
 done
 
