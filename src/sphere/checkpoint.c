@@ -22,8 +22,8 @@
 #define LOOK_TICKS 20000000ul /* some 30 ms */
 #define LOOK_AGAIN_NS 50000000ull
 #define END_LEAST_NS 500000000ull
-#define EXIT_MOST_NS 3000000000ull /* so much is never left to replay in front of an exit */
-#define SHARED_MOST (16ull << 20)  /* bytes of shared files, which go into each checkpoint as a whole */
+#define EXIT_MOST_NS 10000000000ull /* so much is never left to replay in front of an exit */
+#define SHARED_MOST (16ull << 20)   /* bytes of shared files, which go into each checkpoint as a whole */
 #define CLOCK_MONOTONIC_ 1
 #define CLOCK_REALTIME_ 0
 
