@@ -132,6 +132,8 @@ static bool do_help(struct gdb *g, const char *args, struct out *o);
 
 /* For commands in gdb that say themselves what went wrong: gdb has but one message for monitor commands that fail. */
 static bool do_try(struct gdb *g, const char *args, struct out *o) {
+    while (strncmp(args, "try ", 4) == 0) /* however often it is said */
+        args += 4 + strspn(args + 4, " ");
     monitor_command(g, args, o);
     return true;
 }

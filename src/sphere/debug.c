@@ -452,6 +452,8 @@ void debug_break(struct tblock *tb) {
     tb->debug = tb->debug_step = true;
 }
 
+/* ---- accesses to what is watched ---- */
+
 static size_t access_size(gaddr pc) {
     struct insn in;
     if (!decode_next(&in, pc)) return 1;

@@ -1,20 +1,13 @@
 #!/bin/bash
 # Walks on timelines of processes that share memory: each of them is replayed alone, there and back, and at random.
 set -u
-export REPRISE_DIR=$PWD/rd
-bad=0
 moves=${1:-40}
+. "${0%/*}/walks.sh"
 for name in gdb/shares:inherited gdb/shares:memfd gdb/shares:calls shared/files shared/threads shared/sysv shared/killed shared/code \
     guest/jit_dual guest/mem_file_calls; do
     t=${name#*/}
     "$REPRISE" record -o "rd/$t" -- "$BUILD/${name%:*}" $(case $name in *:*) echo "${name#*:}" ;; esac) >/dev/null 2>&1
-    for pid in $("$REPRISE" ps "$t" | awk 'NR > 1 && NR < 5 {print $1}'); do
-        printf '%s\n' "there-and-back 60" end "back 20" "there-and-back 15" begin "random $moves 1" |
-            timeout 100 "$REPRISE" walk -p "$pid" "$t" >out 2>&1 || {
-            echo "$name, process $pid: $(tail -4 out)"
-            bad=1
-        }
-    done
+    walk "$t" "$name" $("$REPRISE" ps "$t" | awk 'NR > 1 && NR < 5 {print $1}')
 done
 [ -s rd/files/pages ] || { echo "what processes share is not kept"; bad=1; }
 # What is kept and does not fit is made anew; where nothing can be kept it works, too.

@@ -1,0 +1,17 @@
+# Walks on timelines of single processes; read in by tests that have recordings for it. They set `moves`, and exit with $bad.
+export REPRISE_DIR=$PWD/rd
+bad=0
+
+# walk RECORDING NAME PID...: there and back, and at random
+walk() {
+    local recording=$1 name=$2 pid
+    shift 2
+    [ $# -gt 0 ] || { echo "$name: no processes"; bad=1; }
+    for pid; do
+        printf '%s\n' "there-and-back 60" end "back 20" "there-and-back 15" begin "random $moves 1" |
+            timeout 100 "$REPRISE" walk -p "$pid" "$recording" >out 2>&1 || {
+            echo "$name, process $pid: $(tail -4 out)"
+            bad=1
+        }
+    done
+}
