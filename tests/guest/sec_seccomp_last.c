@@ -35,7 +35,8 @@ int main(void) {
         getsid(0);
         _exit(1);
     }
-    printf("single-threaded: %s, left %d\n", wait_text(pid), *shared);
+    const char *how = wait_text(pid); /* before `shared` is looked at */
+    printf("single-threaded: %s, left %d\n", how, *shared);
     pid = fork();
     if (pid == 0) {
         pthread_t t;
