@@ -8,7 +8,6 @@
 
 #define MAX_INSNS 64
 #define MAX_EXITS (MAX_INSNS + 2)
-#define COLD_MOST 64        /* bytes of one cold part */
 #define RETURN_LOOKS_BACK 7 /* the longest push, without prefixes */
 
 struct pending_exit {
@@ -20,15 +19,6 @@ struct pending_exit {
 struct pending_literal {
     uint8_t *rel32;
     uint64_t value;
-};
-
-/* Where a tick sequence goes when the budget is used up: among the records, out of the way of code that runs. */
-struct pending_cold {
-    gaddr pc;
-    uint8_t *rel8;  /* of jrcxz, until there is a gap within its reach */
-    uint8_t *rel32; /* of the jump to the cold part */
-    int rcx_slot;   /* where rcx is; -1: in place */
-    int counter;
 };
 
 struct build {
@@ -45,7 +35,7 @@ struct build {
     bool returns_pushed;      /* the last instruction is a plain return that is a tick */
     uint8_t n_before;         /* guest bytes in front of the block that this depends on */
     uint8_t before[RETURN_LOOKS_BACK];
-    int n_exits, n_literals, n_sites, n_cold;
+    int n_exits, n_literals, n_sites;
     struct insn insn[MAX_INSNS];
     uint8_t bytes[MAX_INSNS * INSN_MAX_LEN + 16]; /* the guest bytes as decoded: another thread may be writing them */
     struct insn_map map[MAX_INSNS];
@@ -56,7 +46,6 @@ struct build {
     struct liveness live[MAX_INSNS + 1]; /* before each instruction */
     struct pending_exit exits[MAX_EXITS];
     struct pending_literal literals[MAX_INSNS];
-    struct pending_cold cold[MAX_INSNS];
     struct {
         gaddr call_pc, ret_pc;
         struct site site;
@@ -79,7 +68,7 @@ void build_add_exit(struct build *b, uint8_t *rel32, gaddr target, enum entry_ki
 /* rcx holds an address: leaves 0 there if it is K, clobbers nothing else. */
 void emit_minus_pc(struct emitter *e, gaddr k);
 /* Behind a call: the place a return lands on. */
-void emit_site(struct emitter *e, const struct region *r, gaddr k, bool rcx_live, struct build *with_gap);
+void emit_site(struct emitter *e, const struct region *r, gaddr k, bool rcx_live);
 void emit_special_exit(struct emitter *e, gaddr pc, int fn, int what);
 /* Flags and rax, which went to s3, and rcx, which went to s2. */
 void emit_undo_flags_test(struct emitter *e);
@@ -93,19 +82,13 @@ bool ticks_at(const struct insn *in);
 /* Whether a plain return is a tick. n bytes of its own page are in front of it, RETURN_LOOKS_BACK at most. What only looks like a push
  * counts as one: whether a return ticks must not depend on where decoding began. */
 bool ticks_at_return(const uint8_t *before, size_t n);
-/* In front of such a return; emit_gap must follow. */
+/* In front of such a return. */
 void emit_tick_with_flags_kept(struct build *b, int i);
-/* In front of a direct call: counts one tick, and leaves the cache at pc when the budget is used up. */
+/* In front of a direct call: counts one tick; traps when there is none left. */
 void emit_tick(struct build *b, int i);
-/* Counts one tick, with rcx in `slot`; what rcx holds then is lost. emit_gap must follow. */
-void emit_tick_rcx(struct build *b, int i, int slot);
+/* Counts one tick, with rcx in s2; what rcx holds then is lost. */
+void emit_tick_rcx(struct build *b, int i);
 /* A jump that is taken: the same, and the jump. */
 void emit_tick_and_jump(struct build *b, int i);
-/* Where nothing runs past: the way from the last jrcxz to the cold part. */
-void emit_gap(struct build *b);
-/* The same where there is no such place, or none near enough. */
-void emit_gap_here(struct build *b);
-/* The cold parts, among the records. False: no room. */
-bool build_finish_colds(struct build *b);
 
 #endif

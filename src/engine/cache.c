@@ -191,7 +191,6 @@ uint8_t *cache_insn_host(const struct block *b, gaddr pc) {
 
 static uint8_t *make_trampoline(struct emitter *e, struct region *r, int fn) {
     uint8_t *at = e->p;
-    if (fn == TB_FN_TICK) emit_load_tb(e, RCX, TB_S0);
     if (fn == TB_FN_EXIT) emit_store_tb_u64(e, TB_EXIT_REGION, (uint64_t)r);
     emit_jmp_tb(e, fn);
     return at;
@@ -258,7 +257,6 @@ struct region *region_make(uint64_t base, size_t size, bool is_kept) {
     r->tramp_ret_fail = make_trampoline(&e, r, TB_FN_RET_MISS);
     r->tramp_jmp_fail = make_trampoline(&e, r, TB_FN_JMP_MISS);
     r->tramp_call_fail = make_trampoline(&e, r, TB_FN_CALL_FAIL);
-    r->tramp_tick = make_trampoline(&e, r, TB_FN_TICK);
     r->code_next = e.p;
     if (region_list_add(r)) return r;
     SYS(munmap, base, size);

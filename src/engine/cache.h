@@ -94,7 +94,7 @@ struct region {
     uint8_t *code_next, *meta_next;
     uint8_t *code_open,
         *meta_open; /* what lies between them is not accessible: stores of the program that go astray fault */
-    uint8_t *tramp_exit, *tramp_ret_fail, *tramp_jmp_fail, *tramp_call_fail, *tramp_tick;
+    uint8_t *tramp_exit, *tramp_ret_fail, *tramp_jmp_fail, *tramp_call_fail;
     struct block *blocks; /* newest first, so from high to low host addresses */
     uint32_t n_blocks;
     uint32_t *granules; /* for each GRANULE bytes of code: the newest block with code there, as its offset from base */

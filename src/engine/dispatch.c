@@ -14,8 +14,7 @@ struct engine_host engine_host;
 const struct policy *the_policy = &policy_none;
 
 /* enter_exit.S */
-extern char rt_exit[], rt_syscall[], rt_special[], rt_safepoint[], rt_ret_miss[], rt_jmp_miss[], rt_call_miss[],
-    rt_call_fail[], rt_tick[];
+extern char rt_exit[], rt_syscall[], rt_special[], rt_ret_miss[], rt_jmp_miss[], rt_call_miss[], rt_call_fail[];
 extern char rt_stubs[], rt_stubs_end[], rt_step[];
 
 /* Called by the ways out in enter_exit.S. */
@@ -214,7 +213,7 @@ static void on_tick_budget(struct tblock *t) {
  * the thread goes on, and nobody hears of it. */
 static void on_counter_used_up(struct tblock *t, int counter) {
     bool full;
-    t->ticks.left[counter] = 0;
+    *ticks_counter(t, counter) = 0;
     t->stepped = false;
     int64_t left = ticks_left(t);
     if (left == 0) {
@@ -234,11 +233,12 @@ void engine_on_tick_budget(struct tblock *t) {
 /* The budget is used up where an indirect transfer arrives: back to the transfer. */
 void engine_on_indirect_tick(struct tblock *t) {
     struct insn in;
-    flags_settle_indirect(t, t->s1);
+    flags_settle(t, t->s1);
     t->pc = t->jump_pc;
     CHECK(decode_insn(&in, (const uint8_t *)t->pc, INSN_MAX_LEN, t->pc));
     if (in.cls == INSN_CALL_IND) t->gpr[RSP] += 8;
     if (in.cls == INSN_RET) t->gpr[RSP] -= 8 + (uint16_t)in.imm;
+    flags_settle(t, t->pc); /* in front of a linker's stub, which has set them, they are dead */
     on_counter_used_up(t, TICK_INDIRECT);
 }
 
@@ -314,12 +314,10 @@ void engine_init_tblock(struct tblock *t) {
     t->fn_exit = (uint64_t)rt_exit;
     t->fn_syscall = (uint64_t)rt_syscall;
     t->fn_special = (uint64_t)rt_special;
-    t->fn_safepoint = (uint64_t)rt_safepoint;
     t->fn_ret_miss = (uint64_t)rt_ret_miss;
     t->fn_jmp_miss = (uint64_t)rt_jmp_miss;
     t->fn_call_miss = (uint64_t)rt_call_miss;
     t->fn_call_fail = (uint64_t)rt_call_fail;
-    t->fn_tick = (uint64_t)rt_tick;
     ticks_set_budget(t, NO_LIMIT);
     t->tick_limit = NO_LIMIT;
     if (unlikely(tick_trace)) ticks_set_budget(t, 0);

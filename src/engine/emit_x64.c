@@ -94,12 +94,36 @@ void emit_jmp_tb(struct emitter *e, int off) {
     put_tb_operand(e, 4, off);
 }
 
-void emit_sub_tb_1(struct emitter *e, int off) {
+void emit_dec_ticks(struct emitter *e, int off) {
     put(e, SEG_GS);
-    put(e, REX_W);
-    put(e, 0x83);
-    put_tb_operand(e, 5, off);
-    put(e, 1);
+    put(e, 0xff);
+    put_tb_operand(e, 1, off);
+}
+
+void emit_load_ticks(struct emitter *e, int off) {
+    put(e, SEG_GS);
+    put(e, 0x8b);
+    put_tb_operand(e, RCX, off);
+}
+
+void emit_store_ticks(struct emitter *e, int off) {
+    put(e, SEG_GS);
+    put(e, 0x89);
+    put_tb_operand(e, RCX, off);
+}
+
+/* From behind a jump of two bytes to the first byte of the address in front of it. */
+#define TO_TRAP ((uint8_t)-6)
+_Static_assert((TB_TICKS(0) & 0xff) == 0xcc && (TB_TICKS(3) & 0xff) == 0xcc, "int3");
+
+void emit_trap_if_negative(struct emitter *e) {
+    put(e, 0x78); /* js */
+    put(e, TO_TRAP);
+}
+
+void emit_trap_if_no_rcx(struct emitter *e) {
+    put(e, 0xe3); /* jrcxz */
+    put(e, TO_TRAP);
 }
 
 void emit_mov_reg_reg(struct emitter *e, int to, int from) {
@@ -255,6 +279,11 @@ void emit_ud2(struct emitter *e) {
     put(e, 0x0b);
 }
 
+void emit_cmp_rsp_rsp(struct emitter *e) {
+    put(e, 0x39);
+    put(e, 0xe4);
+}
+
 void emit_save_flags_rax(struct emitter *e) {
     static const uint8_t lahf_seto[] = {0x9f, 0x0f, 0x90, 0xc0};
     emit_bytes(e, lahf_seto, sizeof lahf_seto);
@@ -321,11 +350,6 @@ static uint8_t *put_rel8(struct emitter *e, uint8_t opcode) {
 }
 
 uint8_t *emit_jrcxz(struct emitter *e) { return put_rel8(e, 0xe3); }
-void emit_jrcxz_back(struct emitter *e, const uint8_t *to) {
-    put(e, 0xe3);
-    put(e, (uint8_t)(to - (e->p + 1)));
-}
-
 uint8_t *emit_jmp_short(struct emitter *e) { return put_rel8(e, 0xeb); }
 uint8_t *emit_jcc_short(struct emitter *e, int cc) { return put_rel8(e, (uint8_t)(0x70 | cc)); }
 

@@ -23,7 +23,14 @@ void emit_store_tb_imm32(struct emitter *e, int off, uint32_t imm); /* 4 bytes *
 void emit_store_tb_simm64(struct emitter *e, int off, int32_t imm); /* 8 bytes, sign-extended */
 void emit_store_tb_u64(struct emitter *e, int off, uint64_t value); /* 8 bytes, one or two stores */
 void emit_jmp_tb(struct emitter *e, int off);                       /* jmp *%gs:off */
-void emit_sub_tb_1(struct emitter *e, int off);                     /* subq $1,%gs:off: changes flags */
+
+/* Counting ticks at a field with TB_TICKS' address. Of each pair the second traps when there was nothing left: a jump to the byte 0xcc in
+ * the address right in front of it. */
+void emit_dec_ticks(struct emitter *e, int off); /* decl %gs:off: changes flags */
+void emit_trap_if_negative(struct emitter *e);
+void emit_load_ticks(struct emitter *e, int off); /* mov %gs:off,%ecx */
+void emit_trap_if_no_rcx(struct emitter *e);
+void emit_store_ticks(struct emitter *e, int off); /* mov %ecx,%gs:off */
 
 void emit_mov_reg_reg(struct emitter *e, int to, int from);
 void emit_mov_reg_imm(struct emitter *e, int reg, uint64_t value);  /* shortest form */
@@ -46,6 +53,7 @@ void emit_jmp_table(struct emitter *e, uint32_t table, int index);
 void emit_call_table(struct emitter *e, uint32_t table, int index);
 void emit_ret(struct emitter *e);
 void emit_ud2(struct emitter *e);
+void emit_cmp_rsp_rsp(struct emitter *e);       /* always the same arithmetic flags */
 void emit_save_flags_rax(struct emitter *e);    /* lahf; seto %al */
 void emit_restore_flags_rax(struct emitter *e); /* add $127,%al; sahf */
 
@@ -63,7 +71,6 @@ const uint8_t *emit_get_rel32(const uint8_t *rel32);
 
 /* Short forward transfers inside one sequence: returns the rel8 to be filled in by emit_land_short. */
 uint8_t *emit_jrcxz(struct emitter *e);
-void emit_jrcxz_back(struct emitter *e, const uint8_t *to); /* to a place just before */
 uint8_t *emit_jmp_short(struct emitter *e);
 uint8_t *emit_jcc_short(struct emitter *e, int cc);
 void emit_land_short(struct emitter *e, uint8_t *rel8);
@@ -89,8 +96,9 @@ void emit_copy_without_gs(struct emitter *e, const struct insn *in, const uint8_
 bool emit_is_gs_indexed(const struct insn *in, const uint8_t *bytes);
 /* INSN_FAR that may succeed (or, sysenter, must not be tried): to be done by hand. */
 bool emit_is_far_transfer(const struct insn *in);
-void emit_not_reg(struct emitter *e, int reg);                 /* no flags */
-void emit_test_cl(struct emitter *e, uint8_t imm);             /* test $imm,%cl */
+void emit_not_reg(struct emitter *e, int reg);     /* no flags */
+void emit_test_cl(struct emitter *e, uint8_t imm); /* test $imm,%cl */
+#define INT3 0xcc
 void emit_int(struct emitter *e, uint8_t opcode, uint8_t imm); /* int3, int1 or int imm */
 
 #endif

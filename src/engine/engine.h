@@ -62,22 +62,27 @@ void engine_start(const struct policy *policy);
 /* Fills the function slots of a fresh thread block. */
 void engine_init_tblock(struct tblock *t);
 
-/* Ticks of the thread so far. */
+static inline int32_t *ticks_counter(const struct tblock *t, int i) { return (int32_t *)((uint8_t *)t + TB_TICKS(i)); }
 static inline int64_t ticks_left(const struct tblock *t) {
-    int64_t sum = 0;
-    for (int i = 0; i < TICK_COUNTERS; i++) sum += t->ticks.left[i];
+    int64_t sum = t->ticks_reserve;
+    for (int i = 0; i < TICK_COUNTERS; i++) sum += *ticks_counter(t, i);
     return sum;
 }
+/* Ticks of the thread so far. */
 static inline uint64_t ticks_total(const struct tblock *t) { return (uint64_t)(t->tick_limit - ticks_left(t)); }
+#define TICKS_DEALT_MOST (1 << 30)
 /* Deals n ticks out: most of them to counter i. */
 static inline void ticks_deal(struct tblock *t, int64_t n, int i) {
-    for (int k = 0; k < TICK_COUNTERS; k++) t->ticks.left[k] = n / (2 * TICK_COUNTERS);
-    t->ticks.left[i] = n - (TICK_COUNTERS - 1) * (n / (2 * TICK_COUNTERS));
+    int32_t dealt = (int32_t)MIN(n, TICKS_DEALT_MOST), part = dealt / (2 * TICK_COUNTERS);
+    for (int k = 0; k < TICK_COUNTERS; k++) *ticks_counter(t, k) = part;
+    *ticks_counter(t, i) = dealt - (TICK_COUNTERS - 1) * part;
+    t->ticks_reserve = n - dealt;
 }
 /* Counts one tick, whose place is none of translated code. False: the budget is used up. */
 static inline bool ticks_take(struct tblock *t) {
     for (int i = 0; i < TICK_COUNTERS; i++)
-        if (t->ticks.left[i] > 0) return t->ticks.left[i]--, true;
+        if (*ticks_counter(t, i) > 0) return --*ticks_counter(t, i), true;
+    if (t->ticks_reserve > 0) return t->ticks_reserve--, true;
     return false;
 }
 /* The thread leaves the cache at the tick point behind n more ticks. */
@@ -112,6 +117,8 @@ struct fault_regs {
 /* Turns host registers at host_pc into guest registers at the start of the guest instruction being executed. */
 enum fault_where fault_to_guest(struct tblock *t, const struct fault_regs *regs);
 bool fault_at_boundary(uint64_t host_pc);
+/* An int3 at host_pc: whether a tick has found its counter used up. If so, the thread is to go on at *to with *rcx, else as it is. */
+bool fault_is_tick(struct tblock *t, uint64_t host_pc, uint64_t *to, uint64_t *rcx);
 /* The guest instruction that host_pc belongs to; 0: none. */
 gaddr fault_guest_pc(uint64_t host_pc);
 

@@ -34,8 +34,9 @@
     way_out rt_exit, engine_on_exit
     way_out rt_syscall, engine_on_syscall
     way_out rt_special, engine_on_special
-    way_out rt_safepoint, engine_on_tick_budget
-    way_out rt_tick, engine_on_indirect_tick
+/* From the trap of a tick (fault_is_tick). */
+    way_out rt_tick, engine_on_tick_budget
+    way_out rt_indirect_tick, engine_on_indirect_tick
 
 /* A return whose table entry was empty or somebody else's: the return address is popped but still below rsp, the slot below
  * it held a host address, rcx is in s0. */

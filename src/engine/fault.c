@@ -31,6 +31,32 @@ gaddr fault_guest_pc(uint64_t host_pc) {
     return b ? b->pc + b->map[insn_at(b, host_pc)].guest_off : 0;
 }
 
+/* enter_exit.S */
+extern char rt_tick[], rt_indirect_tick[];
+
+bool fault_is_tick(struct tblock *t, uint64_t host_pc, uint64_t *to, uint64_t *rcx) {
+    if (!the_policy->ticks || !cache_contains(host_pc)) return false;
+    struct block *b = cache_block_at(host_pc);
+    if (!b) { /* in front of a block, where indirect transfers arrive */
+        *rcx = t->s0;
+        *to = (uint64_t)rt_indirect_tick;
+        return true;
+    }
+    const struct insn_map *m = &b->map[insn_at(b, host_pc)];
+    if (m->spill == SPILL_INT) return false; /* the guest's own */
+    int counter = 0;
+    while (counter < TICK_COUNTERS && *ticks_counter(t, counter) >= 0) counter++;
+    if (counter ==
+        TICK_COUNTERS) { /* the kind that keeps flags: rcx was 0, and the trap is part of the counter's address */
+        counter = (*(const int32_t *)host_pc - TB_TICKS(0)) / (TB_TICKS(1) - TB_TICKS(0));
+        *rcx = t->s2;
+    }
+    t->pc = b->pc + m->guest_off;
+    t->exit_index = (uint64_t)counter;
+    *to = (uint64_t)rt_tick;
+    return true;
+}
+
 static enum fault_where recover(struct tblock *t, const struct fault_regs *regs) {
     struct block *b = cache_block_at(regs->host_pc);
     if (!b) return FAULT_NOT_CACHE;
@@ -44,7 +70,7 @@ static enum fault_where recover(struct tblock *t, const struct fault_regs *regs)
     bool ticked = m->spill & SPILL_TICKED;
     if (off < m->lead || (off == m->lead && !ticked)) return FAULT_INSIDE;
     off -= m->lead;
-    if (ticked) t->ticks.left[0]++; /* it counts when it is done */
+    if (ticked) t->ticks_left_0++; /* it counts when it is done */
     switch (m->spill & ~SPILL_TICKED) {
     case SPILL_SCRATCH: t->gpr[m->scratch] = t->s2; break;
     case SPILL_RCX: t->gpr[RCX] = t->s0; break;
@@ -52,7 +78,7 @@ static enum fault_where recover(struct tblock *t, const struct fault_regs *regs)
         struct insn in;
         if (off == 0 || !decode_insn(&in, (const uint8_t *)t->pc, INSN_MAX_LEN, t->pc)) break;
         t->pc = in.target;
-        t->ticks.left[0] -= ticked;
+        t->ticks_left_0 -= ticked;
         return FAULT_NOT_THE_GUESTS;
     }
     case SPILL_CALL_IND: {
@@ -70,7 +96,7 @@ static enum fault_where recover(struct tblock *t, const struct fault_regs *regs)
         if (off < RET_PUSH_OFF) break;
         t->pc = *(uint64_t *)t->gpr[RSP];
         t->gpr[RSP] += 8;
-        t->ticks.left[0] -= ticked;
+        t->ticks_left_0 -= ticked;
         return FAULT_NOT_THE_GUESTS;
     case SPILL_GS_BASE: t->gpr[m->scratch] -= t->guest_gs; break;
     case SPILL_INT:
@@ -83,6 +109,6 @@ static enum fault_where recover(struct tblock *t, const struct fault_regs *regs)
 
 enum fault_where fault_to_guest(struct tblock *t, const struct fault_regs *regs) {
     enum fault_where where = recover(t, regs);
-    if (the_policy->ticks && where != FAULT_NOT_CACHE) flags_settle_fault(t);
+    if (the_policy->ticks && where != FAULT_NOT_CACHE) flags_settle(t, t->pc);
     return where;
 }

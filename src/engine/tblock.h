@@ -14,10 +14,12 @@
 #define TB_EXIT_REGION 176
 /* One cache line for what translated code writes all the time. */
 #define TB_S0 192
-#define TB_S1 200
-#define TB_S2 208
-#define TB_S3 216
-#define TB_TICKS 224 /* TICK_COUNTERS words */
+#define TB_S1 208
+#define TB_S2 216
+#define TB_S3 224
+/* Counters of ticks. In their addresses stands 0xcc, which is int3: where a counter is used up, the code that counts jumps back to that
+ * byte of itself (emit_x64.h), and no way out has to be near. */
+#define TB_TICKS(i) (0xcc + 0x100 * (i))
 #define TB_FN_EXIT 256
 #define TB_FN_RET_MISS 264
 #define TB_FN_JMP_MISS 272
@@ -27,12 +29,10 @@
 #define TB_COUNT_INSNS 304
 #define TB_COUNT_LOADS 312
 #define TB_COUNT_STORES 320
-#define TB_FN_SAFEPOINT 328
-#define TB_FN_CALL_FAIL 336
-#define TB_FN_TICK 344
-#define TB_JUMP_PC 352
-#define TB_GUEST_GS 360
-#define TB_PENDING 368
+#define TB_FN_CALL_FAIL 328
+#define TB_JUMP_PC 336
+#define TB_GUEST_GS 344
+#define TB_PENDING 352
 
 #define TICK_COUNTERS 4
 #define TICK_INDIRECT 0 /* the one that indirect transfers take from */
@@ -50,7 +50,10 @@
     X(s1, TB_S1)                     \
     X(s2, TB_S2)                     \
     X(s3, TB_S3)                     \
-    X(ticks, TB_TICKS)               \
+    X(ticks_left_0, TB_TICKS(0))     \
+    X(ticks_left_1, TB_TICKS(1))     \
+    X(ticks_left_2, TB_TICKS(2))     \
+    X(ticks_left_3, TB_TICKS(3))     \
     X(fn_exit, TB_FN_EXIT)           \
     X(fn_ret_miss, TB_FN_RET_MISS)   \
     X(fn_jmp_miss, TB_FN_JMP_MISS)   \
@@ -60,9 +63,7 @@
     X(count_insns, TB_COUNT_INSNS)   \
     X(count_loads, TB_COUNT_LOADS)   \
     X(count_stores, TB_COUNT_STORES) \
-    X(fn_safepoint, TB_FN_SAFEPOINT) \
     X(fn_call_fail, TB_FN_CALL_FAIL) \
-    X(fn_tick, TB_FN_TICK)           \
     X(jump_pc, TB_JUMP_PC)           \
     X(guest_gs, TB_GUEST_GS)         \
     X(pending, TB_PENDING)
@@ -76,12 +77,6 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 struct region;
 struct thread; /* the sphere's view of this thread */
 
-/* The budget of ticks, in several parts: each tick is taken from the part that belongs to its place, so that one after the other
- * need not wait for the same word of memory. No part is below zero, except where a tick has just found its own used up. */
-struct tick_counters {
-    int64_t left[TICK_COUNTERS];
-};
-
 #define RECENT_ENTRIES 32
 
 struct tblock {
@@ -94,31 +89,41 @@ struct tblock {
     uint64_t exit_index;
     struct region *exit_region;
     uint64_t s0 __attribute__((aligned(64))); /* guest rcx inside return and indirect branch sequences */
-    uint64_t s1;                              /* target of an indirect jump or call */
+    uint32_t gap_0;
+    /* The budget of ticks, in several parts: each tick is taken from the part that belongs to its place, so that one after the other
+     * need not wait for the same word of memory. No part is below zero, except where a tick has just found its own used up. What
+     * does not fit into them waits in ticks_reserve. */
+    int32_t ticks_left_0;
+    uint64_t s1; /* target of an indirect jump or call */
     uint64_t s2, s3;
-    struct tick_counters ticks;
+    uint64_t gap_0b[3];
     uint64_t fn_exit, fn_ret_miss, fn_jmp_miss, fn_call_miss, fn_syscall, fn_special;
     uint64_t count_insns, count_loads, count_stores;
-    uint64_t fn_safepoint, fn_call_fail;
-    uint64_t fn_tick;
+    uint64_t fn_call_fail;
     gaddr jump_pc;     /* the last indirect transfer, whose tick is counted where it arrives */
     uint64_t guest_gs; /* gs base as the program set it */
     uint64_t pending;  /* a signal or request waits for the next safepoint */
     /* from here on: C only */
     struct thread *thread;
     int64_t tick_limit; /* ticks so far = tick_limit - ticks_left */
-    uint64_t epoch;     /* last cache epoch this thread has seen at a safepoint */
-    uint32_t kick;      /* a signal of ours is on its way to the thread: it must not enter a call before */
+    int64_t ticks_reserve;
+    uint64_t epoch; /* last cache epoch this thread has seen at a safepoint */
+    uint32_t kick;  /* a signal of ours is on its way to the thread: it must not enter a call before */
     uint16_t guest_gs_selector;
-    bool trap_flag;        /* TF as the program has it; never in rflags, where it would hit the runtime */
-    bool stepped;          /* an instruction was run with the flag set, and its trap is due */
-    bool debug;            /* engine_host.debug wants to see the thread whenever it enters the cache */
-    bool debug_step;       /* one instruction, for the debugger: the program does not know */
-    bool skip_break;       /* go on behind the exit that is in front of the next instruction (SPECIAL_BREAK) */
-    uint64_t step_host_pc; /* where rt_step is to go on */
-    /* Where the thread has entered the cache lately, by its pc; good while no block has been dropped since. */
-    uint64_t recent_invalidated;
-    struct {
+    bool trap_flag;              /* TF as the program has it; never in rflags, where it would hit the runtime */
+    bool stepped;                /* an instruction was run with the flag set, and its trap is due */
+    bool debug;                  /* engine_host.debug wants to see the thread whenever it enters the cache */
+    bool debug_step;             /* one instruction, for the debugger: the program does not know */
+    bool skip_break;             /* go on behind the exit that is in front of the next instruction (SPECIAL_BREAK) */
+    uint64_t step_host_pc;       /* where rt_step is to go on */
+    uint64_t recent_invalidated; /* how many blocks had been dropped when `recent` was good */
+    uint32_t gap_1[9];
+    int32_t ticks_left_1;
+    uint32_t gap_2[63];
+    int32_t ticks_left_2;
+    uint32_t gap_3[63];
+    int32_t ticks_left_3;
+    struct { /* where the thread has entered the cache lately, by its pc */
         gaddr pc;
         uint8_t *host; /* NULL: none */
     } recent[RECENT_ENTRIES];

@@ -16,10 +16,11 @@
  *   call *x       as jmp *x, with push $K in front of call *TABLE_CALL(,%rcx,8); site
  *   entry[CALL_IND]  entry[CALL] then entry[JMP_IND]
  *
- *   tick          subq $1,%gs:counter; js cold (for a jump: jns destination; jmp cold) where the scan of flags.h finds flags
- *                 dead at the destination; else
- *                 mov %rcx,%gs:s; mov %gs:counter,%rcx; jrcxz cold; lea -1(%rcx),%rcx; mov %rcx,%gs:counter; mov %gs:s,%rcx
- *                 in front of direct transfers; of indirect ones at the entry they arrive at, where more is known
+ *   tick          decl %gs:counter; js trap (for a jump: jns destination; int3) where the scan of flags.h finds flags dead at
+ *                 the destination; else
+ *                 mov %rcx,%gs:s2; mov %gs:counter,%ecx; jrcxz trap; lea -1(%rcx),%rcx; mov %ecx,%gs:counter; mov %gs:s2,%rcx
+ *                 in front of direct transfers; of indirect ones at the entry they arrive at, where more is known.
+ *                 The trap is a byte of the counter's address (tblock.h): sequences are short, and a budget seldom ends
  *
  * Nothing else here touches flags: whoever is reached by mistake (two targets share a table slot) must leave no trace. The stack
  * slots that held host addresses are zeroed, so that what a program finds below its stack pointer does not depend on us. */
@@ -39,22 +40,20 @@ static void emit_drop_host_word(struct emitter *e, bool zero) {
 }
 
 /* Verifies the target of an indirect transfer in front of a block. */
-static void emit_verify_target(struct emitter *e, const struct region *r, const struct block *b, uint8_t *fail) {
+static void emit_verify_target(struct emitter *e, const struct block *b, uint8_t *fail) {
     emit_load_tb(e, RCX, TB_S1);
     emit_minus_pc(e, b->pc);
     uint8_t *ok = emit_jrcxz(e);
     emit_jmp(e, fail);
-    uint8_t *gap = e->p;
-    if (the_policy->ticks && !b->flags_dead) emit_jmp_fixed(e, r->tramp_tick);
     emit_land_short(e, ok);
     if (the_policy->ticks && b->flags_dead) {
-        emit_sub_tb_1(e, TB_TICKS + 8 * TICK_INDIRECT);
-        emit_jcc_fixed(e, 8 /* s */, r->tramp_tick);
+        emit_dec_ticks(e, TB_TICKS(TICK_INDIRECT));
+        emit_trap_if_negative(e);
     } else if (the_policy->ticks) {
-        emit_load_tb(e, RCX, TB_TICKS + 8 * TICK_INDIRECT);
-        emit_jrcxz_back(e, gap);
+        emit_load_ticks(e, TB_TICKS(TICK_INDIRECT));
+        emit_trap_if_no_rcx(e);
         emit_lea(e, RCX, RCX, -1);
-        emit_store_tb(e, RCX, TB_TICKS + 8 * TICK_INDIRECT);
+        emit_store_ticks(e, TB_TICKS(TICK_INDIRECT));
     }
     if (b->rcx_live || (the_policy->ticks && !b->flags_dead)) emit_load_tb(e, RCX, TB_S0);
 }
@@ -62,8 +61,8 @@ static void emit_verify_target(struct emitter *e, const struct region *r, const 
 static void emit_entry(struct emitter *e, const struct region *r, const struct block *b, enum entry_kind kind) {
     if (kind == ENTRY_CALL || kind == ENTRY_CALL_IND)
         emit_drop_host_word(e, kind == ENTRY_CALL_IND || !b->pushes_first);
-    if (kind == ENTRY_JMP_IND) emit_verify_target(e, r, b, r->tramp_jmp_fail);
-    if (kind == ENTRY_CALL_IND) emit_verify_target(e, r, b, r->tramp_call_fail);
+    if (kind == ENTRY_JMP_IND) emit_verify_target(e, b, r->tramp_jmp_fail);
+    if (kind == ENTRY_CALL_IND) emit_verify_target(e, b, r->tramp_call_fail);
 }
 
 /* ---- checked blocks ---- */
@@ -168,9 +167,8 @@ static struct block *build_block(struct build *b, gaddr pc, enum entry_kind reas
     struct insn_map *map = blk ? cache_meta(r, sizeof *map * (size_t)b->n) : NULL;
     if (!map) return NULL;
     memset(blk, 0, sizeof *blk);
-    b->e = (struct emitter){
-        (uint8_t *)(((uintptr_t)r->code_next + 15) & ~15ull),
-        MIN(r->meta_next - sizeof(struct exit) * MAX_EXITS - COLD_MOST * MAX_INSNS, cache_code_end(r)), false};
+    b->e = (struct emitter){(uint8_t *)(((uintptr_t)r->code_next + 15) & ~15ull),
+                            MIN(r->meta_next - sizeof(struct exit) * MAX_EXITS, cache_code_end(r)), false};
     emit_nops(&b->e, 0);
     blk->pushes_first = first_is_push(b);
     uint8_t *prefix = b->e.p;
@@ -192,7 +190,7 @@ static struct block *build_block(struct build *b, gaddr pc, enum entry_kind reas
     blk->map = map;
     memcpy(map, b->map, sizeof *map * (size_t)b->n);
     blk->exits = cache_meta(r, sizeof(struct exit) * (size_t)b->n_exits);
-    if (b->e.full || !blk->exits || !finish_exits(b, blk) || !build_finish_colds(b)) {
+    if (b->e.full || !blk->exits || !finish_exits(b, blk)) {
         r->meta_next = meta_mark;
         return NULL;
     }
@@ -215,7 +213,7 @@ static void trace_block(const struct build *b, const struct block *blk) {
 /* Called with cache_lock held. */
 struct block *translate(gaddr pc, enum entry_kind reason) {
     struct build b; /* about 10 KB: runtime stacks are sized for it */
-    b.n_exits = b.n_literals = b.n_sites = b.n_cold = 0;
+    b.n_exits = b.n_literals = b.n_sites = 0;
     b.known_call = NULL;
     b.break_len = 0;
     memset(b.map, 0, sizeof b.map);
@@ -262,7 +260,7 @@ uint8_t *translate_ret_entry(struct block *b) {
     if (!r || b->dead) return NULL;
     struct emitter e = {r->code_next, cache_code_end(r), false};
     uint8_t *at = e.p;
-    emit_site(&e, r, b->pc, b->rcx_live, NULL);
+    emit_site(&e, r, b->pc, b->rcx_live);
     uint8_t *cont = e.p;
     emit_jmp_anywhere(&e, b->host);
     r->code_next = e.p;

@@ -1,4 +1,5 @@
 #include "engine/build.h"
+#include "engine/flags.h"
 #include "inproc/fmt.h"
 
 static bool fits32(uint64_t v) { return (int64_t)v == (int32_t)v; }
@@ -14,12 +15,11 @@ void emit_minus_pc(struct emitter *e, gaddr k) {
     emit_load_tb(e, RDX, TB_S2);
 }
 
-void emit_site(struct emitter *e, const struct region *r, gaddr k, bool rcx_live, struct build *with_gap) {
+void emit_site(struct emitter *e, const struct region *r, gaddr k, bool rcx_live) {
     emit_pop_reg(e, RCX);
     emit_minus_pc(e, k);
     uint8_t *ok = emit_jrcxz(e);
     emit_jmp(e, r->tramp_ret_fail);
-    if (with_gap) emit_gap(with_gap);
     emit_land_short(e, ok);
     emit_store_stack(e, RCX, -16); /* it is 0 */
     if (rcx_live) emit_load_tb(e, RCX, TB_S0);
@@ -143,7 +143,7 @@ static void emit_after_call(struct build *b, int i) {
     b->sites[b->n_sites].call_pc = in->pc;
     b->sites[b->n_sites].ret_pc = next;
     b->sites[b->n_sites].site.host = b->e.p;
-    emit_site(&b->e, b->r, next, rcx_live, b);
+    emit_site(&b->e, b->r, next, rcx_live);
     b->sites[b->n_sites++].site.cont = b->e.p;
 }
 
@@ -203,6 +203,7 @@ void emit_insn(struct build *b, int i) {
     bool tick = ticks_at(in);
     if (tick && (in->cls == INSN_JMP_IND || in->cls == INSN_CALL_IND || in->cls == INSN_RET)) {
         emit_store_tb_u64(e, TB_JUMP_PC, in->pc);
+        if (flags_is_linker_stub(in)) emit_cmp_rsp_rsp(e);
     } else if (tick && in->cls == INSN_CALL) {
         emit_tick(b, i);
     } else if (in->cls == INSN_RET && b->returns_pushed) {
@@ -240,21 +241,17 @@ void emit_insn(struct build *b, int i) {
         emit_land_short(e, taken);
         if (tick) {
             emit_store_tb(e, RCX, TB_S3);
-            emit_tick_rcx(b, i, TB_S2);
+            emit_tick_rcx(b, i);
             emit_load_tb(e, RCX, TB_S3);
         }
         build_add_exit(b, emit_jmp(e, NULL), in->target, ENTRY_PLAIN);
-        emit_gap(b);
         emit_land_short(e, skip);
         break;
     }
     case INSN_CALL:
         emit_push_pc(b, next);
         if (tick) b->map[i].spill = SPILL_TICKED;
-        if (in->target == next) { /* call to the next instruction: only a way to read the pc */
-            emit_gap_here(b);
-            break;
-        }
+        if (in->target == next) break; /* only a way to read the pc */
         b->map[i].spill |= SPILL_CALL;
         build_add_exit(b, emit_call(e, NULL), in->target, ENTRY_CALL);
         emit_after_call(b, i);
@@ -287,7 +284,6 @@ void emit_insn(struct build *b, int i) {
         emit_movzx16_stack(e, RCX);
         emit_push_table(e, TABLE_RET, RCX);
         emit_ret(e);
-        if (b->returns_pushed) emit_gap(b);
         break;
     case INSN_SYSCALL: emit_special_exit(e, next, TB_FN_SYSCALL, -1); break;
     case INSN_INT: emit_int_insn(b, i); break;

@@ -554,13 +554,13 @@ bool debug_fault(struct thread *t, const struct siginfo_raw *info, struct uconte
     if (!cache_contains(uc->mc.rip)) return watch_open(addr, 1, write, &ignored, &unused);
     struct fault_regs regs;
     signals_regs(&regs, uc);
-    struct tick_counters ticks = t->tb->ticks;
+    int64_t ticks = ticks_left(t->tb);
     bool was_under_way = access.is_under_way;
     enum fault_where where = fault_to_guest(t->tb, &regs);
     bool guests = where == FAULT_AT_BOUNDARY || where == FAULT_INSIDE; /* and not a word of ours on its stack */
     bool stops = begin_access(t, addr, write, guests);
     if (!access.is_under_way) { /* not our doing: as if nothing had been looked at */
-        t->tb->ticks = ticks;
+        ticks_deal(t->tb, ticks, 0);
         return false;
     }
     if (stops) {
@@ -573,7 +573,7 @@ bool debug_fault(struct thread *t, const struct siginfo_raw *info, struct uconte
         return true;
     }
     if (!was_under_way && !t->tb->debug_step) see(t);
-    t->tb->ticks = ticks;
+    ticks_deal(t->tb, ticks, 0);
     t->tb->debug = true;
     if (access.is_coming) {
         t->debugged.once = true; /* to come by again behind it */

@@ -20,7 +20,6 @@
 #define ARCH_SET_FS 0x1002
 #define USER_FLAGS 0x244cd5ull
 #define FIXED_FLAGS 0x202ull
-#define RFLAGS_ARITH 0x8d5ull /* OF SF ZF AF PF CF */
 
 struct thread *state_thread(uint32_t number) {
     for (struct thread *t = threads_first(); t; t = t->next)
@@ -30,10 +29,7 @@ struct thread *state_thread(uint32_t number) {
 
 uint64_t state_flags(const struct thread *t) {
     const struct tblock *tb = t->tb;
-    lock_take(&cache_lock);
-    bool dead = flags_are_dead(tb->pc, tb->pc);
-    lock_drop(&cache_lock);
-    return (tb->rflags & ~(dead ? RFLAGS_ARITH : 0)) | (tb->trap_flag ? RFLAGS_TF : 0);
+    return flags_as_shown(tb->pc, tb->rflags) | (tb->trap_flag ? RFLAGS_TF : 0);
 }
 
 /* The one that runs has left its call when it has taken the events of that. */

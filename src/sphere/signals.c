@@ -171,7 +171,6 @@ static void on_guest_step(struct thread *t, struct ucontext_raw *uc) {
 }
 
 /* A string instruction traps after each repetition; a breakpoint behind it in the cache is quicker. There is one kernel thread. */
-#define INT3 0xcc
 static uint8_t *planted, replaced;
 
 static void unplant(void) {
@@ -293,6 +292,9 @@ void signals_handle(int signo, struct siginfo_raw *info, struct ucontext_raw *uc
                 head_for_safepoint(t, uc);
             return;
         }
+        if (signo == SIGTRAP_ && info->code == SI_KERNEL_ &&
+            fault_is_tick(t->tb, uc->mc.rip - 1, &uc->mc.rip, &uc->mc.rcx))
+            return;
         if (debug_is_on && signo == SIGSEGV_ && debug_fault(t, info, uc)) return;
         on_fault(t, info, uc);
         return;
