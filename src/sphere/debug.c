@@ -16,6 +16,7 @@
 #include "sphere/channel.h"
 #include "sphere/contents.h"
 #include "sphere/debug_condition.h"
+#include "sphere/debug_parts.h"
 #include "sphere/debug_state.h"
 #include "sphere/debug_watch.h"
 #include "sphere/fork_advice.h"
@@ -29,7 +30,6 @@
 #define CHUNK 200000 /* ticks between looks at the clock and at what the timeline wants: about half a millisecond */
 #define SPIN 300
 #define LOOK_EVERY 256 /* instructions */
-#define DIRECTION_FLAG (1ull << 10)
 #define SIGKILL_ 9
 #define SYSCALL_LEN 2
 #define SIGCHLD_ 17
@@ -37,30 +37,15 @@
 bool debug_is_on, debug_is_diverted;
 
 static struct worker_control *control;
-static struct worker_slot *slot;
+struct worker_slot *debug_slot;
 static bool is_begun;               /* the program to be debugged is here */
 static bool stop_soon;              /* at the next instruction boundary... */
 static enum worker_reason soon_why; /* ... for this */
 
-static struct worker_run run;
+struct worker_run debug_run;
 static gaddr from_pc; /* where it began */
 static uint64_t from_rsp, from_ticks, from_event, began_us;
-static uint64_t hits;
-
-/* A watched page was opened by an instruction of the program. */
-static struct {
-    bool is_under_way;
-    uint64_t number; /* of the hit, if it is one */
-    bool is_access;  /* the access counts, even if it changes nothing */
-    bool is_coming;  /* the page has to come from another process first: the instruction is tried again then */
-    gaddr addr;
-    gaddr pc; /* of the instruction */
-    uint64_t ticks;
-    bool
-        is_repeated; /* it is a string instruction: what it touches is known when it is done, by where these are then */
-    uint64_t rsi, rdi;
-    bool stops_inside; /* the run stops while it is partly done */
-} access;
+uint64_t debug_hits;
 
 /* Where we are since the last event. */
 static struct {
@@ -74,13 +59,6 @@ static struct {
 static struct worker_place here, before; /* at the last two instruction boundaries that were looked at */
 static uint64_t work;
 
-static bool decode_next(struct insn *in, gaddr pc) {
-    uint8_t bytes[INSN_MAX_LEN];
-    size_t n = sizeof bytes;
-    n = state_read(pc, bytes, n);
-    return n && decode_insn(in, bytes, n, pc);
-}
-
 /* ---- places ---- */
 
 /* Whoever is about to get a signal in a call has not run since the last event: another R-thread has, up to a call of its own. */
@@ -90,7 +68,7 @@ static const struct thread *runner(const struct thread *t) {
     return other ? other : t;
 }
 
-static struct worker_place place_of(const struct thread *t) {
+struct worker_place debug_place(const struct thread *t) {
     struct worker_place p = {.event = stream_taken(), .ticks = ticks_total(runner(t)->tb), .thread = t->number};
     if (p.event != base.event || base.is_fresh) {
         p.is_exact = 1;
@@ -113,10 +91,15 @@ static void count_work(struct thread *t) {
     t->debugged.counted = now;
 }
 
-static void see(struct thread *t) {
+void debug_see(struct thread *t) {
     t->debugged.pc = t->tb->pc;
     t->debugged.rsp = t->tb->gpr[RSP];
     t->debugged.ticks = ticks_total(t->tb);
+}
+
+void debug_stop_soon(enum worker_reason why) {
+    stop_soon = true;
+    soon_why = why;
 }
 
 static bool has_moved(const struct thread *t, gaddr pc, uint64_t rsp, uint64_t ticks) {
@@ -127,8 +110,8 @@ static bool has_moved(const struct thread *t, gaddr pc, uint64_t rsp, uint64_t t
 static void remember(const struct thread *t) {
     const struct tblock *tb = t->tb;
     struct insn in;
-    if (run.trace_writes && (!decode_next(&in, tb->pc) || !(in.gpr_write & run.trace_writes))) return;
-    struct worker_past *p = (struct worker_past *)slot->data + slot->stop.traced++ % WORKER_PAST;
+    if (debug_run.trace_writes && (!debug_decode(&in, tb->pc) || !(in.gpr_write & debug_run.trace_writes))) return;
+    struct worker_past *p = (struct worker_past *)debug_slot->data + debug_slot->stop.traced++ % WORKER_PAST;
     *p = (struct worker_past){.ticks = here.ticks, .steps = here.steps, .pc = tb->pc, .rflags = tb->rflags};
     memcpy(p->gpr, tb->gpr, sizeof p->gpr);
 }
@@ -146,9 +129,9 @@ static bool track(struct thread *t) {
         base.steps++;
     }
     if (moved) t->debugged.once = false;
-    see(t);
+    debug_see(t);
     before = here;
-    here = place_of(t);
+    here = debug_place(t);
     return moved;
 }
 
@@ -161,19 +144,19 @@ static uint64_t now_us(void) {
 }
 
 static void answer(uint64_t value) {
-    slot->answer = value;
-    __atomic_add_fetch(&slot->answered, 1, __ATOMIC_RELEASE);
+    debug_slot->answer = value;
+    __atomic_add_fetch(&debug_slot->answered, 1, __ATOMIC_RELEASE);
     __atomic_fetch_add(&the_channel->doorbell, 1, __ATOMIC_RELEASE);
     SYS(futex, &the_channel->doorbell, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
 }
 
 static void await_question(void) {
     for (int i = 0; i < SPIN; i++) {
-        if (__atomic_load_n(&slot->asked, __ATOMIC_ACQUIRE) != slot->answered) return;
+        if (__atomic_load_n(&debug_slot->asked, __ATOMIC_ACQUIRE) != debug_slot->answered) return;
         __builtin_ia32_pause();
     }
-    for (uint32_t seen; (seen = __atomic_load_n(&slot->asked, __ATOMIC_ACQUIRE)) == slot->answered;)
-        SYS(futex, &slot->asked, FUTEX_WAIT, seen, 0, 0, 0);
+    for (uint32_t seen; (seen = __atomic_load_n(&debug_slot->asked, __ATOMIC_ACQUIRE)) == debug_slot->answered;)
+        SYS(futex, &debug_slot->asked, FUTEX_WAIT, seen, 0, 0, 0);
 }
 
 /* A copy of this process, which stands still where we do. Its parent is ours, so that our end is none of its business. */
@@ -184,20 +167,20 @@ static long fork_worker(uint64_t number) {
     fork_advice_put_back();
     if (pid) return pid;
     SYS(prctl, PR_SET_PDEATHSIG, SIGKILL_, 0, 0, 0);
-    struct worker_slot *parent = slot;
-    slot = (struct worker_slot *)(control + 1) + number;
-    slot->stop = parent->stop;
-    slot->pid = (uint32_t)SYS(getpid);
+    struct worker_slot *parent = debug_slot;
+    debug_slot = (struct worker_slot *)(control + 1) + number;
+    debug_slot->stop = parent->stop;
+    debug_slot->pid = (uint32_t)SYS(getpid);
     stream_pause();
     contents_after_fork();
     return 0;
 }
 
 static void describe(struct thread *t, enum worker_reason why) {
-    struct worker_stop *s = &slot->stop;
+    struct worker_stop *s = &debug_slot->stop;
     s->reason = why;
     s->tid = t->tid;
-    s->place = place_of(t);
+    s->place = debug_place(t);
     s->before = compare(&here, s->place.event, s->place.ticks, s->place.steps) < 0 ? here : before;
     s->base_ticks = s->place.event == base.event ? base.ticks : s->place.ticks;
     s->op_event = t->debugged.op_event;
@@ -206,7 +189,7 @@ static void describe(struct thread *t, enum worker_reason why) {
     s->is_anothers = runner(t) != t;
     s->is_again = s->has_op && s->place.is_exact && !s->place.steps && s->place.ticks == s->op_ticks &&
                   t->tb->pc == t->debugged.op_pc;
-    s->is_inside = why == WORKER_WATCH && access.stops_inside;
+    s->is_inside = why == WORKER_WATCH && access_stops_inside();
     s->copied = contents_pages();
     s->work = work + s->place.event * 16;
     memcpy(s->gpr, t->tb->gpr, sizeof s->gpr);
@@ -219,24 +202,25 @@ static enum worker_reason behind_call(struct thread *t);
 
 /* The run that is asked for begins. False: it is over already. */
 static bool begin_run(struct thread *t) {
-    run = slot->run;
-    if (!run.goes_on) hits = 0;
-    slot->stop.collected = 0;
-    const struct thread *who = run.step ? state_thread(run.thread) : t;
+    debug_run = debug_slot->run;
+    if (!debug_run.goes_on) debug_hits = 0;
+    debug_slot->stop.collected = 0;
+    const struct thread *who = debug_run.step ? state_thread(debug_run.thread) : t;
     if (!who) who = t;
     from_pc = who->tb->pc;
     from_rsp = who->tb->gpr[RSP];
     from_ticks = ticks_total(who->tb);
     from_event = stream_taken();
     began_us = now_us();
-    here = place_of(t);
-    stop_soon = access.stops_inside = false;
-    see(t);
+    here = debug_place(t);
+    stop_soon = false;
+    access_goes_on();
+    debug_see(t);
     t->debugged.once = false;
-    slot->stop.traced = 0;
-    if (run.trace) remember(t);
-    enum worker_reason why = run.fresh ? behind_call(t) : WORKER_NONE;
-    if (why == WORKER_NONE && run.fresh && hits_break(t)) why = WORKER_BREAK;
+    debug_slot->stop.traced = 0;
+    if (debug_run.trace) remember(t);
+    enum worker_reason why = debug_run.fresh ? behind_call(t) : WORKER_NONE;
+    if (why == WORKER_NONE && debug_run.fresh && hits_break(t)) why = WORKER_BREAK;
     if (why != WORKER_NONE) {
         describe(t, why);
         return false;
@@ -247,23 +231,23 @@ static bool begin_run(struct thread *t) {
 }
 
 static uint64_t handle(struct thread *t) {
-    const uint64_t *arg = slot->arg;
-    switch (slot->ask) {
-    case ASK_REGISTERS: return state_registers(t, (uint32_t)arg[0], (void *)slot->data, WORKER_DATA);
-    case ASK_SET_REGISTERS: return state_set_registers(t, (uint32_t)arg[0], (void *)slot->data);
-    case ASK_READ: return state_read(arg[0], slot->data, MIN(arg[1], WORKER_DATA));
-    case ASK_WRITE: return state_write(arg[0], slot->data, MIN(arg[1], WORKER_DATA));
-    case ASK_THREADS: return state_threads(t, (void *)slot->data, WORKER_DATA);
-    case ASK_REGIONS: return state_regions(arg[0], (void *)slot->data, WORKER_DATA);
+    const uint64_t *arg = debug_slot->arg;
+    switch (debug_slot->ask) {
+    case ASK_REGISTERS: return state_registers(t, (uint32_t)arg[0], (void *)debug_slot->data, WORKER_DATA);
+    case ASK_SET_REGISTERS: return state_set_registers(t, (uint32_t)arg[0], (void *)debug_slot->data);
+    case ASK_READ: return state_read(arg[0], debug_slot->data, MIN(arg[1], WORKER_DATA));
+    case ASK_WRITE: return state_write(arg[0], debug_slot->data, MIN(arg[1], WORKER_DATA));
+    case ASK_THREADS: return state_threads(t, (void *)debug_slot->data, WORKER_DATA);
+    case ASK_REGIONS: return state_regions(arg[0], (void *)debug_slot->data, WORKER_DATA);
     case ASK_HASH: return state_hash();
     case ASK_DIVERT:
         debug_is_diverted = true;
         shared_abandon();
         return 1;
     case ASK_BREAKS:
-        watch_set((void *)slot->data, MIN(arg[0], WORKER_DATA / sizeof(struct worker_break)), arg[1]);
+        watch_set((void *)debug_slot->data, MIN(arg[0], WORKER_DATA / sizeof(struct worker_break)), arg[1]);
         return 1;
-    case ASK_CONDITIONS: condition_set(slot->data, MIN(arg[0], WORKER_DATA), arg[1]); return 1;
+    case ASK_CONDITIONS: condition_set(debug_slot->data, MIN(arg[0], WORKER_DATA), arg[1]); return 1;
     default: return 0;
     }
 }
@@ -274,16 +258,16 @@ static void close_quietly(void) {
     if (watch_is_open()) watch_close(&addr);
 }
 
-/* Does what the timeline asks, until it asks to run. */
+/* Does what the timeline asks, until it asks to debug_run. */
 static void serve(struct thread *t) {
     for (;;) {
         await_question();
-        if (slot->ask == ASK_RUN) {
+        if (debug_slot->ask == ASK_RUN) {
             close_quietly();
             if (begin_run(t)) return;
             answer(0);
-        } else if (slot->ask == ASK_FORK) {
-            answer((uint64_t)fork_worker(slot->arg[0]));
+        } else if (debug_slot->ask == ASK_FORK) {
+            answer((uint64_t)fork_worker(debug_slot->arg[0]));
         } else {
             answer(handle(t));
         }
@@ -331,8 +315,8 @@ int debug_page_log(struct thread *t) {
 }
 
 void debug_end(struct thread *t, enum worker_reason why, int status, const char *text) {
-    slot->stop.status = status;
-    fmt_into(slot->stop.text, sizeof slot->stop.text, "%s", text);
+    debug_slot->stop.status = status;
+    fmt_into(debug_slot->stop.text, sizeof debug_slot->stop.text, "%s", text);
     before = here;
     for (;;) {
         gaddr pc = t->tb->pc;
@@ -346,18 +330,18 @@ void debug_end(struct thread *t, enum worker_reason why, int status, const char 
 
 /* ---- breakpoints and watchpoints ---- */
 
-static void remember_hit(struct worker_hit hit) {
-    ((struct worker_hit *)slot->data)[slot->stop.collected++ % WORKER_HITS] = hit;
+void debug_remember_hit(struct worker_hit hit) {
+    ((struct worker_hit *)debug_slot->data)[debug_slot->stop.collected++ % WORKER_HITS] = hit;
 }
 
 /* Whether to stop for it. */
 static bool count_hit(struct thread *t, enum worker_reason why, gaddr addr) {
-    uint64_t number = ++hits;
-    slot->stop.addr = addr;
-    if (run.stop_at) return number == run.stop_at;
-    if (!run.collect) return true;
-    struct worker_place p = place_of(t);
-    remember_hit((struct worker_hit){
+    uint64_t number = ++debug_hits;
+    debug_slot->stop.addr = addr;
+    if (debug_run.stop_at) return number == debug_run.stop_at;
+    if (!debug_run.collect) return true;
+    struct worker_place p = debug_place(t);
+    debug_remember_hit((struct worker_hit){
         .number = number, .reason = why, .addr = addr, .place = p, .pc = t->tb->pc, .from_ticks = p.ticks});
     return false;
 }
@@ -375,7 +359,7 @@ static bool hits_break(struct thread *t) {
 
 /* ---- system calls ---- */
 
-static bool is_caught(uint64_t nr) { return nr < WORKER_CALLS && run.catches.calls[nr / 64] >> nr % 64 & 1; }
+static bool is_caught(uint64_t nr) { return nr < WORKER_CALLS && debug_run.catches.calls[nr / 64] >> nr % 64 & 1; }
 
 /* In front of a call: something else came first, a checkpoint for instance, and one has stopped before that. */
 static bool is_made_again(const struct thread *t) {
@@ -385,16 +369,16 @@ static bool is_made_again(const struct thread *t) {
 bool debug_call_begins(struct thread *t) {
     struct tblock *tb = t->tb;
     t->debugged.call = tb->gpr[RAX];
-    if (!is_begun || run.step || t->legacy.under_way || !is_caught(tb->gpr[RAX])) return true;
+    if (!is_begun || debug_run.step || t->legacy.under_way || !is_caught(tb->gpr[RAX])) return true;
     gaddr next = tb->pc;
     gate_retry(tb, next);
     bool is_begin = tb->pc == from_pc && ticks_total(tb) == from_ticks && stream_taken() == from_event;
-    if ((is_begin && !run.fresh) || is_made_again(t) || !count_hit(t, WORKER_CALL, 0)) {
+    if ((is_begin && !debug_run.fresh) || is_made_again(t) || !count_hit(t, WORKER_CALL, 0)) {
         tb->pc = next;
         return true;
     }
-    see(t);
-    slot->stop.call = (uint32_t)tb->gpr[RAX];
+    debug_see(t);
+    debug_slot->stop.call = (uint32_t)tb->gpr[RAX];
     tb->debug = stop_soon = true;
     soon_why = WORKER_CALL;
     return false;
@@ -421,25 +405,25 @@ static int made_process(const struct thread *t) {
 
 /* Whether to stop here because a system call is over. */
 static enum worker_reason behind_call(struct thread *t) {
-    struct worker_place p = place_of(t);
+    struct worker_place p = debug_place(t);
     bool is_behind = t->debugged.returned && t->debugged.returned == p.event && p.event == base.event;
     if (!is_behind || !p.is_exact || p.ticks != base.ticks || p.steps) return WORKER_NONE;
-    int child = run.catches.forks ? made_process(t) : 0;
-    slot->stop.call = (uint32_t)t->debugged.call;
-    slot->stop.child = child;
+    int child = debug_run.catches.forks ? made_process(t) : 0;
+    debug_slot->stop.call = (uint32_t)t->debugged.call;
+    debug_slot->stop.child = child;
     if (child && count_hit(t, WORKER_FORK, 0)) return WORKER_FORK;
     return is_caught(t->debugged.call) && count_hit(t, WORKER_RETURN, 0) ? WORKER_RETURN : WORKER_NONE;
 }
 
 static bool has_catches(void) {
-    uint64_t any = run.catches.forks;
-    for (size_t i = 0; i < WORKER_CALLS / 64; i++) any |= run.catches.calls[i];
+    uint64_t any = debug_run.catches.forks;
+    for (size_t i = 0; i < WORKER_CALLS / 64; i++) any |= debug_run.catches.calls[i];
     return any;
 }
 
 void debug_break(struct tblock *tb) {
     struct thread *t = tb->thread;
-    see(t);
+    debug_see(t);
     if (!watch_has_break(tb->pc)) {
         engine_drop_block(tb->pc);
         return;
@@ -452,188 +436,6 @@ void debug_break(struct tblock *tb) {
     tb->debug = tb->debug_step = true;
 }
 
-/* ---- accesses to what is watched ---- */
-
-static size_t access_size(gaddr pc) {
-    struct insn in;
-    if (!decode_next(&in, pc)) return 1;
-    size_t size = MAX(MAX(in.load_size, in.store_size), MAX(in.push_size, in.pop_size));
-    return size && size != MEM_SIZE_UNKNOWN ? size : 1;
-}
-
-static bool is_repeated(gaddr pc) {
-    struct insn in;
-    return decode_next(&in, pc) && in.rep;
-}
-
-/* The program's instruction has touched a watched page. True: the run stops in front of it. */
-static bool begin_access(struct thread *t, gaddr addr, bool write, bool counts) {
-    bool is_hit;
-    gaddr hit = 0;
-    size_t size = counts ? access_size(t->tb->pc) : 1;
-    bool is_coming = shared_is_closed(addr);
-    if (!(is_coming ? watch_touches : watch_open)(addr, size, write, &is_hit, &hit)) return false;
-    access.is_coming |= is_coming;
-    if (access.is_under_way) {
-        access.is_access |= is_hit && counts;
-        return false;
-    }
-    access.is_under_way = true;
-    access.is_access = is_hit && counts;
-    access.addr = hit;
-    access.number = counts ? ++hits : 0;
-    access.pc = t->tb->pc;
-    access.ticks = ticks_total(t->tb);
-    access.is_repeated = counts && is_repeated(access.pc);
-    access.rsi = t->tb->gpr[RSI];
-    access.rdi = t->tb->gpr[RDI];
-    return access.number && access.number == run.stop_at;
-}
-
-/* Whether a register that went from one address to another, by `size`, has led over something that is watched. */
-static bool has_led_over(uint64_t from, uint64_t to, size_t size, bool write, gaddr *hit) {
-    gaddr lo = from <= to ? from : to + size, hi = from <= to ? to : from + size;
-    bool is_hit = false;
-    for (gaddr next; lo < hi && !is_hit; lo = next) {
-        next = MIN(PAGE_DOWN(lo) + PAGE_SIZE, hi);
-        watch_touches(lo, next - lo, write, &is_hit, hit);
-    }
-    return is_hit;
-}
-
-/* Of a string instruction that is done: the page that it came to first says little. */
-static void judge_repeated(const struct thread *t) {
-    const struct tblock *tb = t->tb;
-    struct insn in;
-    if (!access.is_repeated || !decode_next(&in, access.pc) || tb->pc != access.pc + in.len) return;
-    size_t load = in.load_size, store = in.store_size;
-    access.is_access |= store && has_led_over(access.rdi, tb->gpr[RDI], store, true, &access.addr);
-    access.is_access |= load && has_led_over(access.rsi, tb->gpr[RSI], load, false, &access.addr);
-    access.is_access |= load && !store && has_led_over(access.rdi, tb->gpr[RDI], load, false, &access.addr);
-}
-
-/* An access is over, or events have been taken. True: the run stops. */
-static bool end_access(struct thread *t, bool by_op) {
-    gaddr addr = 0;
-    bool changed = watch_close(&addr);
-    if (access.is_under_way) judge_repeated(t);
-    bool is_hit = changed || (access.is_under_way && access.is_access);
-    uint64_t number = access.is_under_way ? access.number : by_op ? ++hits : 0;
-    if (!changed) addr = access.addr;
-    access.is_under_way = access.is_coming = false;
-    if (!is_hit || !number || run.stop_at) return false;
-    slot->stop.addr = addr;
-    if (!run.collect) return true;
-    remember_hit((struct worker_hit){.number = number,
-                                     .reason = WORKER_WATCH,
-                                     .by_op = by_op,
-                                     .addr = addr,
-                                     .place = place_of(t),
-                                     .pc = access.pc,
-                                     .from_ticks = access.ticks,
-                                     .op_event = t->debugged.op_event,
-                                     .op_ticks = t->debugged.op_ticks});
-    return false;
-}
-
-/* The run stops before the access to addr that has begun. A run that goes on from there meets it anew, under the same number. */
-static void stop_in_front(struct thread *t, gaddr addr) {
-    access.is_under_way = access.is_coming = false;
-    watch_take_back();
-    hits--;
-    see(t);
-    stop_soon = true;
-    soon_why = WORKER_WATCH;
-    slot->stop.addr = addr;
-}
-
-bool debug_fault(struct thread *t, const struct siginfo_raw *info, struct ucontext_raw *uc) {
-    if (!watch_is_any() || uc->mc.trapno != TRAP_PAGE_FAULT) return false;
-    gaddr addr = uc->mc.cr2, unused;
-    bool write = uc->mc.err & PF_WRITE, ignored;
-    if (!cache_contains(uc->mc.rip)) return watch_open(addr, 1, write, &ignored, &unused);
-    struct fault_regs regs;
-    signals_regs(&regs, uc);
-    int64_t ticks = ticks_left(t->tb);
-    bool was_under_way = access.is_under_way;
-    enum fault_where where = fault_to_guest(t->tb, &regs);
-    bool guests = where == FAULT_AT_BOUNDARY || where == FAULT_INSIDE; /* and not a word of ours on its stack */
-    bool stops = begin_access(t, addr, write, guests);
-    if (!access.is_under_way) { /* not our doing: as if nothing had been looked at */
-        ticks_deal(t->tb, ticks, 0);
-        return false;
-    }
-    if (stops) {
-        t->tb->rflags &= ~(1ull << 16); /* RF */
-        t->stepping = STEP_NOT;
-        t->tb->debug = true;
-        access.stops_inside = is_repeated(t->tb->pc);
-        stop_in_front(t, addr);
-        signals_leave_to_enter(uc);
-        return true;
-    }
-    if (!was_under_way && !t->tb->debug_step) see(t);
-    ticks_deal(t->tb, ticks, 0);
-    t->tb->debug = true;
-    if (access.is_coming) {
-        t->debugged.once = true; /* to come by again behind it */
-        return false;
-    }
-    signals_step_on(t, uc);
-    return true;
-}
-
-/* Where the instruction at hand stores, as far as it can be told. False: anywhere. */
-static bool store_range(const struct tblock *tb, gaddr *addr, uint64_t *n) {
-    struct insn in;
-    size_t size;
-    if (!decode_next(&in, tb->pc)) return false;
-    *addr = tb->s1;
-    switch (store_kind(&in, &size)) {
-    case STORE_OPERAND:
-    case STORE_PUSH:
-    case STORE_STRING: *n = size; return true;
-    case STORE_FS:
-        *addr += schedule_fs_base();
-        *n = size;
-        return true;
-    case STORE_REPEATED:
-        if (tb->gpr[RCX] > UINT64_MAX / 2 / size) return false;
-        *n = tb->gpr[RCX] * size;
-        *addr = tb->gpr[RDI];
-        if (tb->rflags & DIRECTION_FLAG) *addr -= *n - size;
-        return true;
-    default: return false;
-    }
-}
-
-bool debug_store(struct tblock *tb) {
-    struct thread *t = tb->thread;
-    gaddr addr = 0, hit = 0;
-    uint64_t n;
-    bool is_hit = false, known = store_range(tb, &addr, &n);
-    if (known ? !watch_store(addr, n, &is_hit, &hit) : !watch_store_anywhere()) return true;
-    if (access.is_under_way) {
-        access.is_access |= is_hit;
-        return true;
-    }
-    access.is_under_way = true;
-    access.is_access = is_hit;
-    access.is_repeated = false;
-    access.addr = hit;
-    access.number = ++hits;
-    access.pc = tb->pc;
-    access.ticks = ticks_total(tb);
-    tb->debug = true;
-    if (!tb->debug_step) see(t);
-    if (access.number == run.stop_at) {
-        stop_in_front(t, addr);
-        return false;
-    }
-    tb->debug_step = true; /* up to the end of the instruction, where what is watched is compared */
-    return true;
-}
-
 void debug_mapped(void) {
     if (debug_is_on) watch_remap();
 }
@@ -641,39 +443,40 @@ void debug_mapped(void) {
 /* ---- running ---- */
 
 static bool wants_step(const struct thread *t) {
-    if (t->debugged.once || run.single) return true;
-    if (run.step && t->number == run.thread) return true;
-    return run.aim && stream_taken() == run.event && ticks_total(t->tb) == run.ticks;
+    if (t->debugged.once || debug_run.single) return true;
+    if (debug_run.step && t->number == debug_run.thread) return true;
+    return debug_run.aim && stream_taken() == debug_run.event && ticks_total(t->tb) == debug_run.ticks;
 }
 
 static bool is_match(const struct thread *t) {
-    if (!run.match || t->tb->pc != run.match_pc || t->tb->gpr[RSP] != run.match_gpr[RSP]) return false;
-    return run.match == MATCH_PLACE || memcmp(t->tb->gpr, run.match_gpr, sizeof run.match_gpr) == 0;
+    if (!debug_run.match || t->tb->pc != debug_run.match_pc || t->tb->gpr[RSP] != debug_run.match_gpr[RSP])
+        return false;
+    return debug_run.match == MATCH_PLACE || memcmp(t->tb->gpr, debug_run.match_gpr, sizeof debug_run.match_gpr) == 0;
 }
 
 static bool is_past_aim(const struct worker_place *p) {
-    if (!run.aim) return false;
-    uint64_t steps = p->is_exact ? run.steps : UINT64_MAX;
-    return compare(p, run.event, run.ticks, steps) >= 0;
+    if (!debug_run.aim) return false;
+    uint64_t steps = p->is_exact ? debug_run.steps : UINT64_MAX;
+    return compare(p, debug_run.event, debug_run.ticks, steps) >= 0;
 }
 
 /* How the R-thread goes on. */
 static void direct(struct thread *t) {
     struct worker_place p = {stream_taken(), ticks_total(t->tb), 0, 0, 0};
-    bool past = run.aim && compare(&p, run.event, run.ticks, 0) > 0;
+    bool past = debug_run.aim && compare(&p, debug_run.event, debug_run.ticks, 0) > 0;
     t->tb->debug_step = wants_step(t);
     bool returns = base.is_fresh && t->debugged.returned == base.event && has_catches();
     t->tb->debug = t->tb->debug_step || past || stop_soon || returns || watch_is_open();
     if (!t->tb->debug) base.is_known = base.is_fresh = false;
 }
 
-static bool is_interrupted(void) { return !run.steady && __atomic_load_n(&control->interrupt, __ATOMIC_ACQUIRE); }
+static bool is_interrupted(void) { return !debug_run.steady && __atomic_load_n(&control->interrupt, __ATOMIC_ACQUIRE); }
 
 static void look_around(void) {
     if (is_interrupted()) {
         stop_soon = true;
         soon_why = WORKER_INTERRUPTED;
-    } else if (run.pause_us && now_us() - began_us >= run.pause_us) {
+    } else if (debug_run.pause_us && now_us() - began_us >= debug_run.pause_us) {
         stop_soon = true;
         soon_why = WORKER_PAUSED;
     }
@@ -696,21 +499,21 @@ uint64_t debug_budget(struct thread *t, uint64_t n) {
     direct(t);
     if (t->tb->debug_step) return n;
     uint64_t most = CHUNK;
-    if (run.aim && taken == run.event && now < run.ticks) most = MIN(most, run.ticks - now - 1);
+    if (debug_run.aim && taken == debug_run.event && now < debug_run.ticks) most = MIN(most, debug_run.ticks - now - 1);
     return MIN(n, most);
 }
 
 void debug_tick(struct thread *t) {
     if (!is_begun) return;
     count_work(t);
-    see(t);
+    debug_see(t);
     look_around();
-    bool is_last = run.aim && stream_taken() == run.event && ticks_total(t->tb) + 1 == run.ticks;
+    bool is_last = debug_run.aim && stream_taken() == debug_run.event && ticks_total(t->tb) + 1 == debug_run.ticks;
     if (is_last || stop_soon) t->debugged.once = true;
 }
 
 void debug_thread_ended(struct thread *t) {
-    if (!is_begun || !run.step || run.thread != t->number) return;
+    if (!is_begun || !debug_run.step || debug_run.thread != t->number) return;
     stop_soon = true; /* whoever goes on */
     soon_why = WORKER_STEPPED;
 }
@@ -734,16 +537,16 @@ void debug_op(struct thread *t, bool is_call) {
 
 void debug_call_undone(struct thread *t) { t->debugged.in_call = false; }
 
-static bool is_wanted(int signo) { return signo > 0 && signo <= NSIG_MAX && run.signals >> (signo - 1) & 1; }
+static bool is_wanted(int signo) { return signo > 0 && signo <= NSIG_MAX && debug_run.signals >> (signo - 1) & 1; }
 
 bool debug_signal(struct thread *t, const struct siginfo_raw *info, enum signal_place where) {
     if (!is_begun) return true;
     gaddr pc = t->tb->pc;
-    slot->stop.has_siginfo = 1;
-    slot->stop.is_fault = where == SIGNAL_OF_FAULT;
-    slot->stop.signo = info->signo;
-    memcpy(slot->stop.siginfo, info, sizeof slot->stop.siginfo);
-    struct worker_place p = place_of(t);
+    debug_slot->stop.has_siginfo = 1;
+    debug_slot->stop.is_fault = where == SIGNAL_OF_FAULT;
+    debug_slot->stop.signo = info->signo;
+    memcpy(debug_slot->stop.siginfo, info, sizeof debug_slot->stop.siginfo);
+    struct worker_place p = debug_place(t);
     if (where == SIGNAL_BEHIND) {
         before = here;
         here = p;
@@ -755,17 +558,18 @@ bool debug_signal(struct thread *t, const struct siginfo_raw *info, enum signal_
 
 /* Why to stop at this instruction boundary, which is a new one or not. */
 static enum worker_reason why_stop(struct thread *t, bool moved) {
-    bool arrived = is_past_aim(&here) || is_match(t), waits = access.is_coming && !moved;
+    bool arrived = is_past_aim(&here) || is_match(t), waits = access_is_coming() && !moved;
     if (waits && !arrived) return WORKER_NONE; /* the page has come, the instruction that needs it comes now */
-    if (watch_is_open() || access.is_under_way) {
-        bool by_op = !access.is_under_way || waits;
-        if (end_access(t, by_op)) return WORKER_WATCH;
+    if (watch_is_open() || access_is_under_way()) {
+        bool by_op = !access_is_under_way() || waits;
+        if (access_end(t, by_op)) return WORKER_WATCH;
     }
     if (arrived) return WORKER_ARRIVED;
-    if (run.step && t->number == run.thread && has_moved(t, from_pc, from_rsp, from_ticks)) return WORKER_STEPPED;
-    enum worker_reason call = moved && !run.step ? behind_call(t) : WORKER_NONE;
+    if (debug_run.step && t->number == debug_run.thread && has_moved(t, from_pc, from_rsp, from_ticks))
+        return WORKER_STEPPED;
+    enum worker_reason call = moved && !debug_run.step ? behind_call(t) : WORKER_NONE;
     if (call != WORKER_NONE) return call;
-    bool own_step = run.step && t->number == run.thread;
+    bool own_step = debug_run.step && t->number == debug_run.thread;
     if (moved && wants_step(t) && !own_step && hits_break(t)) return WORKER_BREAK;
     bool anywhere = soon_why == WORKER_WATCH || soon_why == WORKER_CALL;
     if (stop_soon && (here.is_exact || anywhere)) return soon_why;
@@ -777,7 +581,7 @@ void debug_enter(struct tblock *tb) {
     struct thread *t = tb->thread;
     if (++entries % LOOK_EVERY == 0 && !stop_soon) look_around(); /* budgets that begin anew do not end */
     bool moved = track(t);
-    if (moved && run.trace) remember(t);
+    if (moved && debug_run.trace) remember(t);
     enum worker_reason why = why_stop(t, moved);
     if (why != WORKER_NONE) {
         stop(t, why);
@@ -799,8 +603,8 @@ void debug_start(int fd, uint32_t number) {
     if (control->magic != WORKER_MAGIC) die("this runtime and its controller are of different versions");
     SYS(close, fd);
     if (number >= WORKER_SLOTS) die("no such worker");
-    slot = (struct worker_slot *)(control + 1) + number;
-    slot->pid = (uint32_t)SYS(getpid);
+    debug_slot = (struct worker_slot *)(control + 1) + number;
+    debug_slot->pid = (uint32_t)SYS(getpid);
     debug_is_on = true;
     /* what the terminal sends is for the debugger */
     static const uint8_t ignored[] = {1, 2, 3, 13, 20, 21, 22};
