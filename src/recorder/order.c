@@ -8,6 +8,7 @@
 #include "inproc/lock.h"
 #include "inproc/sys.h"
 #include "sphere/hurry.h"
+#include "sphere/task_state.h"
 
 #define SLICE_NS 1000000ull     /* how long a thread may compute while others wait */
 #define STEAL_AFTER_NS 20000ull /* how long a call may take before its turn is stolen */
@@ -26,9 +27,11 @@ static struct {
     bool has_pager; /* counted in n_threads */
     uint32_t n_waiting;
     bool overdue;                /* somebody has waited long enough */
+    bool has_begun;              /* the owner knows that it is */
     struct thread *owner_thread; /* for preemption; a hint, valid under `lock` while the owner is not IN_CALL */
     struct thread *first, *last; /* queue of those who wait; under `lock` */
     struct lock lock;
+    const struct thread *holder; /* of the lock, as far as known */
     bool chaos;
     uint64_t random;
     uint64_t turns;    /* given so far */
@@ -39,6 +42,20 @@ static uint64_t now_ns(void) {
     struct __kernel_timespec ts;
     SYS(clock_gettime, 1 /* CLOCK_MONOTONIC */, &ts);
     return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+/* A process that shares our memory can be killed alone. */
+static bool is_dead(const struct thread *other, const struct thread *self) {
+    return other && other != self && other->tgid && other->tgid != self->tgid && task_is_over(other->tgid);
+}
+
+/* The lock of a dead holder is ours as it is. */
+static void take_lock(void) {
+    static const int64_t patience[2] = {0, 100000000};
+    const struct thread *self = thread_self();
+    while (!lock_take_within(&order.lock, patience) && !is_dead(__atomic_load_n(&order.holder, __ATOMIC_ACQUIRE), self))
+        ;
+    __atomic_store_n(&order.holder, self, __ATOMIC_RELEASE);
 }
 
 static uint32_t id_of(const struct thread *t) { return t->number + 1; }
@@ -64,14 +81,14 @@ void order_start(struct thread *self, bool chaos) {
 }
 
 void order_add(struct thread *t) {
-    lock_take(&order.lock);
+    take_lock();
     if (t->number == ORDER_PAGER) order.has_pager = true;
     __atomic_fetch_add(&order.n_threads, 1, __ATOMIC_RELAXED);
     lock_drop(&order.lock);
 }
 
 void order_remove(struct thread *t) {
-    lock_take(&order.lock);
+    take_lock();
     if (t->number == ORDER_PAGER) order.has_pager = false;
     __atomic_fetch_sub(&order.n_threads, 1, __ATOMIC_RELAXED);
     lock_drop(&order.lock);
@@ -118,6 +135,7 @@ static void wake(struct thread *t) {
 
 static void now_owns(struct thread *t) {
     order.owner_thread = t;
+    order.has_begun = true;
     order.turns++;
     __atomic_store_n(&order.overdue, false, __ATOMIC_RELAXED);
 }
@@ -126,6 +144,7 @@ static void now_owns(struct thread *t) {
 static void hand_to(struct thread *t) {
     dequeue(t);
     now_owns(t);
+    order.has_begun = false;
     __atomic_store_n(&order.owner, id_of(t), __ATOMIC_RELEASE);
     wake(t);
     if (order.first) wake(order.first); /* looks after the new owner from now on */
@@ -135,6 +154,19 @@ static void hand_to(struct thread *t) {
 static bool hand_over(void) {
     if (!order.first) return false;
     hand_to(choose());
+    return true;
+}
+
+/* Who was killed had the turn. If it had not begun to use it, nothing is lost. Caller holds the lock. True: nobody has the turn. */
+static bool take_from_dead(const struct thread *self) {
+    const struct thread *owner = order.owner_thread;
+    uint32_t state = __atomic_load_n(&order.owner, __ATOMIC_ACQUIRE);
+    if (!state || (state & IN_CALL) || !is_dead(owner, self)) return false;
+    if (order.has_begun)
+        say("process %d, which shares its memory with others, was killed while it ran: a replay may not get beyond "
+            "that",
+            owner->tgid);
+    __atomic_store_n(&order.owner, 0, __ATOMIC_RELEASE);
     return true;
 }
 
@@ -159,6 +191,7 @@ static void await_turn(struct thread *t) {
         uint32_t word = __atomic_load_n(&t->turn, __ATOMIC_ACQUIRE);
         if ((__atomic_load_n(&order.owner, __ATOMIC_ACQUIRE) & ~STATE) ==
             id_of(t)) { /* handed over: out of the queue */
+            order.has_begun = true;
             lock_drop(&order.lock);
             return;
         }
@@ -189,6 +222,7 @@ static void await_turn(struct thread *t) {
             seen_calls = calls;
             if (overdue) __atomic_store_n(&order.overdue, true, __ATOMIC_RELAXED);
             if (!(owner & IN_CALL) && overdue) {
+                if (take_from_dead(t)) continue;
                 victim = order.owner_thread;
                 deadline = now + SLICE_NS;
             }
@@ -199,12 +233,12 @@ static void await_turn(struct thread *t) {
         if (victim && victim != t) hurry_thread(victim);
         lock_drop(&order.lock);
         SYS(futex, &t->turn, FUTEX_WAIT_PRIVATE, word, &timeout, 0, 0);
-        lock_take(&order.lock);
+        take_lock();
     }
 }
 
 void order_take(struct thread *t) {
-    lock_take(&order.lock);
+    take_lock();
     if (order.owner == id_of(t) || (!order.first && grab(t, 0, 0, false))) {
         now_owns(t);
         __atomic_store_n(&order.owner, id_of(t), __ATOMIC_RELEASE);
@@ -217,7 +251,7 @@ void order_take(struct thread *t) {
 
 bool order_try(struct thread *t) {
     static uint32_t seen_owner, seen_calls;
-    lock_take(&order.lock);
+    take_lock();
     uint32_t owner = __atomic_load_n(&order.owner, __ATOMIC_ACQUIRE), calls = order.calls;
     bool same_call = (owner & IN_CALL) && owner == seen_owner && calls == seen_calls;
     seen_owner = owner;
@@ -229,15 +263,15 @@ bool order_try(struct thread *t) {
     return got;
 }
 
-void order_interrupt(void) {
-    lock_take(&order.lock);
+void order_interrupt(struct thread *t) {
+    take_lock();
     uint32_t owner = __atomic_load_n(&order.owner, __ATOMIC_ACQUIRE);
-    if (owner && !(owner & IN_CALL)) hurry_thread(order.owner_thread);
+    if (owner && !(owner & IN_CALL) && !take_from_dead(t)) hurry_thread(order.owner_thread);
     lock_drop(&order.lock);
 }
 
 void order_drop(struct thread *t) {
-    lock_take(&order.lock);
+    take_lock();
     if (!hand_over()) __atomic_store_n(&order.owner, 0, __ATOMIC_RELEASE);
     lock_drop(&order.lock);
 }
@@ -262,7 +296,7 @@ void order_leave_call(struct thread *t) {
 }
 
 void order_reclaim(struct thread *parent, struct thread *child) {
-    lock_take(&order.lock);
+    take_lock();
     uint32_t owner = order.owner & ~STATE;
     if (owner == id_of(child)) {
         if (!hand_over()) __atomic_store_n(&order.owner, 0, __ATOMIC_RELEASE);
@@ -278,7 +312,7 @@ bool order_should_yield(struct thread *t) { return __atomic_load_n(&order.n_wait
 
 /* t queues before anybody else can run, so that two who yield all the time take turns. */
 void order_yield(struct thread *t) {
-    lock_take(&order.lock);
+    take_lock();
     if (!order.first) {
         lock_drop(&order.lock);
         return;

@@ -26,7 +26,7 @@ bool order_is_last(void);
 /* Takes the turn if nobody has it, or from a call that waits or has been seen by the last try, too. */
 bool order_try(struct thread *t);
 /* Asks who computes to come to a tick point. */
-void order_interrupt(void);
+void order_interrupt(struct thread *t);
 
 /* Waits for the turn. */
 void order_take(struct thread *t);

@@ -110,14 +110,14 @@ bool access_end(struct thread *t, bool by_op) {
     debug_slot->stop.addr = addr;
     if (!debug_run.collect) return true;
     debug_remember_hit((struct worker_hit){.number = number,
-                                     .reason = WORKER_WATCH,
-                                     .by_op = by_op,
-                                     .addr = addr,
-                                     .place = debug_place(t),
-                                     .pc = access.pc,
-                                     .from_ticks = access.ticks,
-                                     .op_event = t->debugged.op_event,
-                                     .op_ticks = t->debugged.op_ticks});
+                                           .reason = WORKER_WATCH,
+                                           .by_op = by_op,
+                                           .addr = addr,
+                                           .place = debug_place(t),
+                                           .pc = access.pc,
+                                           .from_ticks = access.ticks,
+                                           .op_event = t->debugged.op_event,
+                                           .op_ticks = t->debugged.op_ticks});
     return false;
 }
 
@@ -217,4 +217,3 @@ bool debug_store(struct tblock *tb) {
     tb->debug_step = true; /* up to the end of the instruction, where what is watched is compared */
     return true;
 }
-

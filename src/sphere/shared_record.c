@@ -525,7 +525,7 @@ static void pager_main(struct thread *t) {
             shared_serve(t, EVF_AFTER, false);
             order_drop(t);
         } else if (is_any_due()) {
-            order_interrupt();
+            order_interrupt(t);
         }
         if (shared_is_wanted()) wait_on(&self->bell, __atomic_load_n(&self->bell, __ATOMIC_SEQ_CST), LOOK_NS);
     }
