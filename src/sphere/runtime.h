@@ -9,12 +9,13 @@ struct runtime {
     char cache_dir[512]; /* of kept translations */
     char options[1024];  /* as given, handed on through execve */
     uint64_t seed;
-    uint32_t own_fds; /* descriptors of ours: files.rt_fd and what follows it */
-    char store[512];  /* replay: where mapped files are */
-    bool verify;      /* replay: compare memory, too */
-    uint64_t *kernel_auxv;
-    uint32_t mdwe;       /* PR_SET_MDWE, as the program set it */
-    char exe_path[4096]; /* the program: what /proc/self/exe must say */
+    uint32_t own_fds;      /* descriptors of ours: files.rt_fd and what follows it */
+    char store[512];       /* replay: where mapped files are */
+    bool verify;           /* replay: compare memory, too */
+    uint64_t *kernel_auxv; /* while the program is loaded: it may put something else there */
+    bool has_fsgsbase;     /* the kernel lets programs read their segment bases */
+    uint32_t mdwe;         /* PR_SET_MDWE, as the program set it */
+    char exe_path[4096];   /* the program: what /proc/self/exe must say */
     uint64_t exe_dev, exe_ino;
     gaddr exe_map; /* some address where it is mapped */
     bool shown;    /* the kernel knows the program's command line, environment and auxv, and shows them to everybody */

@@ -1,7 +1,5 @@
 #include "sphere/schedule.h"
 
-#include <linux/auxvec.h>
-
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
 #include "inproc/str.h"
@@ -37,20 +35,9 @@ static struct scheduled *scheduled_new(void) {
     return s;
 }
 
-/* Whether the kernel lets programs read their segment bases. */
-static bool has_fsgsbase(void) {
-    static int8_t known = -1;
-    if (known < 0) {
-        known = 0;
-        for (const uint64_t *a = the_runtime.kernel_auxv; a[0]; a += 2)
-            if (a[0] == AT_HWCAP2) known = a[1] >> 1 & 1;
-    }
-    return known;
-}
-
 uint64_t schedule_fs_base(void) {
     uint64_t base = 0;
-    if (has_fsgsbase())
+    if (the_runtime.has_fsgsbase)
         __asm__ volatile("rdfsbase %0" : "=r"(base));
     else
         SYS(arch_prctl, ARCH_GET_FS, &base);

@@ -216,6 +216,8 @@ static bool read_orders(struct orders *o, uint64_t *sp) {
     char **e = o->envp;
     while (*e) e++;
     the_runtime.kernel_auxv = (uint64_t *)(e + 1);
+    for (const uint64_t *a = the_runtime.kernel_auxv; a[0]; a += 2)
+        if (a[0] == AT_HWCAP2) the_runtime.has_fsgsbase = a[1] >> 1 & 1;
     return true;
 }
 
