@@ -11,6 +11,8 @@
 #include "sphere/debug.h"
 #include "sphere/gate.h"
 #include "sphere/page_log.h"
+#include "sphere/sys/model.h"
+#include "sphere/sys/special.h"
 
 /* Descriptors from OUT_FDS on are not followed. */
 static uint32_t which(const struct files *f, uint64_t fd) {
@@ -123,6 +125,11 @@ long outputs_refuse(struct thread *t, uint64_t nr, const uint64_t a[6]) {
     }
 }
 
+static bool follow_received(int32_t fd, void *files) {
+    set(files, (uint32_t)fd, which_file(fd, true));
+    return false;
+}
+
 void outputs_follow(struct thread *t, uint64_t nr, const uint64_t a[6], long ret) {
     struct files *f = t->files;
     if (ret < 0) return;
@@ -136,6 +143,11 @@ void outputs_follow(struct thread *t, uint64_t nr, const uint64_t a[6], long ret
     case __NR_openat2:
     case __NR_creat: set(f, (uint64_t)ret, which_file(ret, false)); break;
     case __NR_pidfd_getfd: set(f, (uint64_t)ret, which_file(ret, true)); break;
+    case __NR_recvmsg: fd_any_in_message(a[1], follow_received, f); break;
+    case __NR_recvmmsg:
+        for (long i = 0; i < ret; i++)
+            fd_any_in_message(a[1] + sizeof(struct mmsghdr_raw) * (uint64_t)i, follow_received, f);
+        break;
     case __NR_close: set(f, (uint32_t)a[0], 0); break;
     case __NR_dup:
     case __NR_dup2:

@@ -1,5 +1,5 @@
 /* The sphere's standard output and error: replay repeats what went there, in the recorded order.
- * Descriptors are followed through dup and close, and recognised when the files are opened again; the order among parallel processes is a number that each output gets. */
+ * Descriptors are followed through dup and close, and recognised when the files are opened again or come in a message; the order among parallel processes is a number that each output gets. */
 #ifndef REPRISE_OUTPUTS_H
 #define REPRISE_OUTPUTS_H
 

@@ -172,7 +172,7 @@ struct message { /* struct msghdr */
     uint64_t name, name_len, iov, iov_len, control, control_len, flags;
 };
 
-static bool sends_own(gaddr at) {
+bool fd_any_in_message(gaddr at, bool (*f)(int32_t fd, void *arg), void *arg) {
     struct message m;
     if (!guest_read(&m, at, sizeof m) || !m.control) return false;
     struct {
@@ -184,12 +184,19 @@ static bool sends_own(gaddr at) {
         uint64_t end = MIN(off + c.len, m.control_len);
         for (uint64_t p = off + sizeof c; c.level == 1 && c.type == 1 /* SCM_RIGHTS */ && p + 4 <= end; p += 4) {
             int32_t fd;
-            if (guest_read(&fd, m.control + p, 4) && fd_is_own((uint64_t)fd)) return true;
+            if (guest_read(&fd, m.control + p, 4) && f(fd, arg)) return true;
         }
         off += (c.len + 7) & ~7ull;
     }
     return false;
 }
+
+static bool is_own(int32_t fd, void *unused) {
+    (void)unused;
+    return fd_is_own((uint64_t)fd);
+}
+
+static bool sends_own(gaddr at) { return fd_any_in_message(at, is_own, 0); }
 
 long sys_sendmsg(struct tblock *t, uint64_t a[6]) { return sends_own(a[1]) ? -EBADF : forward(t, a); }
 

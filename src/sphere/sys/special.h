@@ -53,6 +53,8 @@ void fd_leave_table(struct thread *t);
 long fd_move_own(int first, uint32_t n, int least);
 bool fd_polls_own(const uint64_t a[6]);
 long fd_poll_own(const uint64_t a[6]);
+/* Whether f says yes to one of the descriptors in a message (struct msghdr). */
+bool fd_any_in_message(gaddr at, bool (*f)(int32_t fd, void *arg), void *arg);
 bool fd_selects_own(const uint64_t a[6]); /* the sets of select and pselect6 */
 static inline bool fd_is_own(uint64_t fd) { return (uint32_t)((int)fd - fd_own()) < the_runtime.own_fds; }
 
