@@ -697,6 +697,11 @@ bool aspace_nth(size_t i, struct mapping *out) {
     return found;
 }
 
+/* Whole mappings: a kept region is for all of a file's code. */
+void aspace_note_changed(gaddr start, gaddr end) {
+    for (size_t i = first_above(start); i < as->n && as->list[i].start < end; i++) as->list[i].was_writable = true;
+}
+
 void aspace_name(gaddr addr, const char *name) {
     lock_take(&cache_lock);
     size_t i = first_above(addr);

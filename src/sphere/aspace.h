@@ -61,6 +61,9 @@ const struct mapping *aspace_next(gaddr addr);
 void aspace_track(gaddr addr);
 /* What the kernel is asked for when the program asks for prot. */
 int aspace_host_prot(int prot);
+/* Private pages in [start, end) were changed though they cannot be written: kept translations of their file do not fit any more.
+ * Caller holds cache_lock. */
+void aspace_note_changed(gaddr start, gaddr end);
 /* Gives the mapping that covers addr a name for /proc/self/maps. */
 void aspace_name(gaddr addr, const char *name);
 /* The i-th mapping in address order, cache windows (`runtime`) included. */

@@ -144,6 +144,7 @@ void code_files_written(int fd, int64_t where, size_t n) {
     gaddr pos;
     if (!code_files_mem_range(fd, where, n, &pos)) return;
     lock_take(&cache_lock);
+    aspace_note_changed(pos, pos + n);
     code_watch_forget((gaddr)pos, (gaddr)pos + n);
     lock_drop(&cache_lock);
 }

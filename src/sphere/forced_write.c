@@ -30,6 +30,7 @@ static bool force(gaddr addr, const void *from, size_t len) {
     for (gaddr at = start; at < end && aspace_find(at, &m); at = m.end)
         SYS(mprotect, at, MIN(m.end, end) - at, aspace_host_prot((int)m.prot));
     lock_take(&cache_lock);
+    aspace_note_changed(addr, addr + len);
     code_watch_forget(addr, addr + len);
     if (unlikely(shared_active)) shared_reprotect(start, end);
     lock_drop(&cache_lock);
