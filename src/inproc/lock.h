@@ -1,36 +1,60 @@
-/* A futex mutex. Not recursive; never taken in a signal handler. */
+/* A futex mutex. Not recursive; never taken in a signal handler.
+ *
+ * Processes that share memory share its locks, and one of them can be killed alone, at any time. So a lock names the process that has it,
+ * and whoever has waited long asks whether that still lives. */
 #ifndef REPRISE_LOCK_H
 #define REPRISE_LOCK_H
 
 #include "inproc/sys.h"
 
 struct lock {
-    uint32_t word; /* 0 free, 1 held, 2 held and somebody waits */
+    uint32_t word; /* 0: free; else who has it, and LOCK_AWAITED if somebody waits */
 };
 
+#define LOCK_AWAITED 0x80000000u
+#define LOCK_PATIENCE_NS 100000000
 #define LOCK_FUTEX_WAIT_PRIVATE 128
 #define LOCK_FUTEX_WAKE_PRIVATE 129
 
-/* limit: seconds and nanoseconds that one wait may take, NULL: any. False: it was not to be had. */
-static inline bool lock_take_within(struct lock *l, const int64_t limit[2]) {
-    uint32_t seen = 0;
-    if (__atomic_compare_exchange_n(&l->word, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return true;
+/* Who we are, and whether another one is no more; NULL: there is only one process. */
+__attribute__((weak)) uint32_t (*lock_own_id)(void);
+__attribute__((weak)) bool (*lock_is_dead)(uint32_t id);
+
+static inline void lock_wait(struct lock *l, uint32_t id) {
+    const int64_t patience[2] = {0, LOCK_PATIENCE_NS};
+    for (;;) {
+        uint32_t seen = __atomic_load_n(&l->word, __ATOMIC_RELAXED), holder = seen & ~LOCK_AWAITED;
+        if (holder && !(seen & LOCK_AWAITED) &&
+            !__atomic_compare_exchange_n(&l->word, &seen, seen | LOCK_AWAITED, false, __ATOMIC_RELAXED,
+                                         __ATOMIC_RELAXED))
+            continue;
+        seen = holder | LOCK_AWAITED;
+        bool free = !holder;
+        if (!free && SYS(futex, &l->word, LOCK_FUTEX_WAIT_PRIVATE, seen, patience) == -ETIMEDOUT)
+            free = holder != id && lock_is_dead && lock_is_dead(holder);
+        if (!holder) seen = 0;
+        if (free &&
+            __atomic_compare_exchange_n(&l->word, &seen, id | LOCK_AWAITED, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return;
+    }
+}
+
+static inline void lock_take(struct lock *l) {
+    uint32_t seen = 0, id = lock_own_id ? lock_own_id() : 1;
+    if (__atomic_compare_exchange_n(&l->word, &seen, id, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return;
     for (int i = 0; i < 100; i++) {
         seen = 0;
         if (__atomic_load_n(&l->word, __ATOMIC_RELAXED) == 0 &&
-            __atomic_compare_exchange_n(&l->word, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-            return true;
+            __atomic_compare_exchange_n(&l->word, &seen, id, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return;
         __builtin_ia32_pause();
     }
-    while (__atomic_exchange_n(&l->word, 2, __ATOMIC_ACQUIRE) != 0)
-        if (SYS(futex, &l->word, LOCK_FUTEX_WAIT_PRIVATE, 2, limit) == -ETIMEDOUT) return false;
-    return true;
+    lock_wait(l, id);
 }
 
-static inline void lock_take(struct lock *l) { lock_take_within(l, NULL); }
-
 static inline void lock_drop(struct lock *l) {
-    if (__atomic_exchange_n(&l->word, 0, __ATOMIC_RELEASE) == 2) SYS(futex, &l->word, LOCK_FUTEX_WAKE_PRIVATE, 1);
+    if (__atomic_exchange_n(&l->word, 0, __ATOMIC_RELEASE) & LOCK_AWAITED)
+        SYS(futex, &l->word, LOCK_FUTEX_WAKE_PRIVATE, 1);
 }
 
 #endif

@@ -31,7 +31,6 @@ static struct {
     struct thread *owner_thread; /* for preemption; a hint, valid under `lock` while the owner is not IN_CALL */
     struct thread *first, *last; /* queue of those who wait; under `lock` */
     struct lock lock;
-    const struct thread *holder; /* of the lock, as far as known */
     bool chaos;
     uint64_t random;
     uint64_t turns;    /* given so far */
@@ -47,15 +46,6 @@ static uint64_t now_ns(void) {
 /* A process that shares our memory can be killed alone. */
 static bool is_dead(const struct thread *other, const struct thread *self) {
     return other && other != self && other->tgid && other->tgid != self->tgid && task_is_over(other->tgid);
-}
-
-/* The lock of a dead holder is ours as it is. */
-static void take_lock(void) {
-    static const int64_t patience[2] = {0, 100000000};
-    const struct thread *self = thread_self();
-    while (!lock_take_within(&order.lock, patience) && !is_dead(__atomic_load_n(&order.holder, __ATOMIC_ACQUIRE), self))
-        ;
-    __atomic_store_n(&order.holder, self, __ATOMIC_RELEASE);
 }
 
 static uint32_t id_of(const struct thread *t) { return t->number + 1; }
@@ -81,14 +71,14 @@ void order_start(struct thread *self, bool chaos) {
 }
 
 void order_add(struct thread *t) {
-    take_lock();
+    lock_take(&order.lock);
     if (t->number == ORDER_PAGER) order.has_pager = true;
     __atomic_fetch_add(&order.n_threads, 1, __ATOMIC_RELAXED);
     lock_drop(&order.lock);
 }
 
 void order_remove(struct thread *t) {
-    take_lock();
+    lock_take(&order.lock);
     if (t->number == ORDER_PAGER) order.has_pager = false;
     __atomic_fetch_sub(&order.n_threads, 1, __ATOMIC_RELAXED);
     lock_drop(&order.lock);
@@ -157,11 +147,11 @@ static bool hand_over(void) {
     return true;
 }
 
-/* Who was killed had the turn. If it had not begun to use it, nothing is lost. Caller holds the lock. True: nobody has the turn. */
+/* Who was killed had the turn. If it had not begun to use it, nothing is lost. From a vfork child its parent takes it. Caller holds the lock. True: nobody has the turn. */
 static bool take_from_dead(const struct thread *self) {
     const struct thread *owner = order.owner_thread;
     uint32_t state = __atomic_load_n(&order.owner, __ATOMIC_ACQUIRE);
-    if (!state || (state & IN_CALL) || !is_dead(owner, self)) return false;
+    if (!state || (state & IN_CALL) || owner->vforked || !is_dead(owner, self)) return false;
     if (order.has_begun)
         say("process %d, which shares its memory with others, was killed while it ran: a replay may not get beyond "
             "that",
@@ -233,12 +223,12 @@ static void await_turn(struct thread *t) {
         if (victim && victim != t) hurry_thread(victim);
         lock_drop(&order.lock);
         SYS(futex, &t->turn, FUTEX_WAIT_PRIVATE, word, &timeout, 0, 0);
-        take_lock();
+        lock_take(&order.lock);
     }
 }
 
 void order_take(struct thread *t) {
-    take_lock();
+    lock_take(&order.lock);
     if (order.owner == id_of(t) || (!order.first && grab(t, 0, 0, false))) {
         now_owns(t);
         __atomic_store_n(&order.owner, id_of(t), __ATOMIC_RELEASE);
@@ -251,7 +241,7 @@ void order_take(struct thread *t) {
 
 bool order_try(struct thread *t) {
     static uint32_t seen_owner, seen_calls;
-    take_lock();
+    lock_take(&order.lock);
     uint32_t owner = __atomic_load_n(&order.owner, __ATOMIC_ACQUIRE), calls = order.calls;
     bool same_call = (owner & IN_CALL) && owner == seen_owner && calls == seen_calls;
     seen_owner = owner;
@@ -264,14 +254,14 @@ bool order_try(struct thread *t) {
 }
 
 void order_interrupt(struct thread *t) {
-    take_lock();
+    lock_take(&order.lock);
     uint32_t owner = __atomic_load_n(&order.owner, __ATOMIC_ACQUIRE);
     if (owner && !(owner & IN_CALL) && !take_from_dead(t)) hurry_thread(order.owner_thread);
     lock_drop(&order.lock);
 }
 
 void order_drop(struct thread *t) {
-    take_lock();
+    lock_take(&order.lock);
     if (!hand_over()) __atomic_store_n(&order.owner, 0, __ATOMIC_RELEASE);
     lock_drop(&order.lock);
 }
@@ -296,7 +286,7 @@ void order_leave_call(struct thread *t) {
 }
 
 void order_reclaim(struct thread *parent, struct thread *child) {
-    take_lock();
+    lock_take(&order.lock);
     uint32_t owner = order.owner & ~STATE;
     if (owner == id_of(child)) {
         if (!hand_over()) __atomic_store_n(&order.owner, 0, __ATOMIC_RELEASE);
@@ -312,7 +302,7 @@ bool order_should_yield(struct thread *t) { return __atomic_load_n(&order.n_wait
 
 /* t queues before anybody else can run, so that two who yield all the time take turns. */
 void order_yield(struct thread *t) {
-    take_lock();
+    lock_take(&order.lock);
     if (!order.first) {
         lock_drop(&order.lock);
         return;

@@ -7,6 +7,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/gate.h"
+#include "sphere/task_state.h"
 #include "sphere/traced.h"
 
 /* Offsets in a thread's slot; the gaps stay unmapped; scratch.c has one more part.
@@ -92,11 +93,21 @@ void thread_take_name(struct thread *t, gaddr from) {
     memcpy(t->debugged.name, name, sizeof name);
 }
 
+/* R-threads that no kernel thread has adopted (replay) are all in the one process. */
+static uint32_t own_id(void) {
+    uint32_t pid = tblock_self()->pid;
+    return pid ? pid : 1;
+}
+static bool is_dead(uint32_t pid) { return task_is_over((int)pid); }
+
 void thread_adopt(struct thread *t) {
+    t->tgid = (int)SYS(getpid);
+    t->tb->pid = (uint32_t)t->tgid;
     SYS(arch_prctl, ARCH_SET_GS, t->tb);
     struct altstack ss = {(uint64_t)t->sigstack, 0, 0, SLOT_SIGSTACK_SIZE};
     SYS(sigaltstack, &ss, 0);
-    t->tgid = (int)SYS(getpid);
+    lock_own_id = own_id;
+    lock_is_dead = is_dead;
     __atomic_store_n(&t->tid, (int)SYS(gettid), __ATOMIC_RELEASE);
 }
 
@@ -130,6 +141,7 @@ void threads_after_fork(struct thread *self) {
     for (struct thread *t = threads; t; t = t->next)
         if (t != self) t->in_use = false;
     self->tgid = (int)SYS(getpid);
+    self->tb->pid = (uint32_t)self->tgid;
     self->tid = (int)SYS(gettid);
     self->n_pending = 0; /* nothing could come since the fork: it was all sent to the parent */
     self->tracee = NULL;
