@@ -313,17 +313,6 @@ uint8_t *emit_call(struct emitter *e, const void *to) {
     return put_rel32(e, to);
 }
 
-uint8_t *emit_jmp_fixed(struct emitter *e, const void *to) {
-    put(e, 0xe9);
-    return put_rel32(e, to);
-}
-
-uint8_t *emit_jcc_fixed(struct emitter *e, int cc, const void *to) {
-    put(e, 0x0f);
-    put(e, (uint8_t)(0x80 | cc));
-    return put_rel32(e, to);
-}
-
 void emit_jmp_anywhere(struct emitter *e, const void *to) {
     int64_t d = (const uint8_t *)to - (e->p + 16);
     if (d > INT32_MIN / 2 && d < INT32_MAX / 2) {

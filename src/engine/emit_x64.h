@@ -62,9 +62,6 @@ void emit_restore_flags_rax(struct emitter *e); /* add $127,%al; sahf */
 uint8_t *emit_jmp(struct emitter *e, const void *to);
 uint8_t *emit_jcc(struct emitter *e, int cc, const void *to);
 uint8_t *emit_call(struct emitter *e, const void *to);
-/* The same, never to be patched once they run. */
-uint8_t *emit_jmp_fixed(struct emitter *e, const void *to);
-uint8_t *emit_jcc_fixed(struct emitter *e, int cc, const void *to);
 void emit_jmp_anywhere(struct emitter *e, const void *to); /* not patchable */
 void emit_set_rel32(uint8_t *rel32, const void *to);
 const uint8_t *emit_get_rel32(const uint8_t *rel32);

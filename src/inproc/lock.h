@@ -1,4 +1,4 @@
-/* A futex mutex. Not recursive; never taken in a signal handler.
+/* A futex mutex. Not recursive; in a signal handler only where what it has interrupted, the cache, holds none.
  *
  * Processes that share memory share its locks, and one of them can be killed alone, at any time. So a lock names the process that has it,
  * and whoever has waited long asks whether that still lives. */

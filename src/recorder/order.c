@@ -147,14 +147,15 @@ static bool hand_over(void) {
     return true;
 }
 
-/* Who was killed had the turn. If it had not begun to use it, nothing is lost. From a vfork child its parent takes it. Caller holds the lock. True: nobody has the turn. */
+/* Who was killed had the turn. If it had not begun to use it, nothing is lost. From a vfork child its parent takes it.
+ * Caller holds the lock. True: nobody has the turn. */
 static bool take_from_dead(const struct thread *self) {
     const struct thread *owner = order.owner_thread;
     uint32_t state = __atomic_load_n(&order.owner, __ATOMIC_ACQUIRE);
     if (!state || (state & IN_CALL) || owner->vforked || !is_dead(owner, self)) return false;
     if (order.has_begun)
-        say("process %d, which shares its memory with others, was killed while it ran: a replay may not get beyond "
-            "that",
+        say("process %d, which shares its memory with others, was killed while it ran: "
+            "a replay may not get beyond that",
             owner->tgid);
     __atomic_store_n(&order.owner, 0, __ATOMIC_RELEASE);
     return true;

@@ -7,7 +7,6 @@
 #include <linux/sched.h>
 #include <linux/time_types.h>
 
-#include "engine/store_filter.h"
 #include "inproc/fmt.h"
 #include "inproc/layout.h"
 #include "inproc/str.h"
@@ -24,7 +23,6 @@
 #include "sphere/replay.h"
 #include "sphere/schedule.h"
 #include "sphere/shared.h"
-#include "sphere/sigframe.h"
 #include "sphere/signals.h"
 
 #define CHUNK 200000 /* ticks between looks at the clock and at what the timeline wants: about half a millisecond */
