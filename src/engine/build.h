@@ -65,8 +65,9 @@ void build_unroll(struct build *b);
 /* ---- translate_insn.c ---- */
 
 void build_add_exit(struct build *b, uint8_t *rel32, gaddr target, enum entry_kind kind);
-/* rcx holds an address: leaves 0 there if it is K, clobbers nothing else. */
-void emit_minus_pc(struct emitter *e, gaddr k);
+/* rcx holds an address: goes on with 0 there if it is K, else to `fail`, with anything there. `near`: a jump to `fail` that was emitted
+ * before, or NULL. Returns one that may serve the next. */
+uint8_t *emit_expect_pc(struct emitter *e, gaddr k, uint8_t *near, const uint8_t *fail);
 /* Behind a call: the place a return lands on. */
 void emit_site(struct emitter *e, const struct region *r, gaddr k, bool rcx_live);
 void emit_special_exit(struct emitter *e, gaddr pc, int fn, int what);

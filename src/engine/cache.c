@@ -252,7 +252,7 @@ struct region *region_make(uint64_t base, size_t size, bool is_kept) {
         return NULL;
     }
     if (is_kept) map_init(r->map, KEPT_MAP_START);
-    struct emitter e = {r->code_next, r->code_open, false};
+    struct emitter e = {.p = r->code_next, .end = r->code_open};
     r->tramp_exit = make_trampoline(&e, r, TB_FN_EXIT);
     r->tramp_ret_fail = make_trampoline(&e, r, TB_FN_RET_MISS);
     r->tramp_jmp_fail = make_trampoline(&e, r, TB_FN_JMP_MISS);

@@ -324,6 +324,11 @@ void emit_jmp_anywhere(struct emitter *e, const void *to) {
     emit_bytes(e, &to, sizeof to);
 }
 
+void emit_jmp_fixed(struct emitter *e, const void *to) {
+    put(e, 0xe9);
+    put_rel32(e, to);
+}
+
 void emit_set_rel32(uint8_t *rel32, const void *to) {
     int32_t rel = (int32_t)((const uint8_t *)to - (rel32 + 4));
     __atomic_store_n((int32_t *)rel32, rel, __ATOMIC_RELEASE);
@@ -345,6 +350,11 @@ uint8_t *emit_jcc_short(struct emitter *e, int cc) { return put_rel8(e, (uint8_t
 void emit_land_short(struct emitter *e, uint8_t *rel8) {
     if (e->full) return;
     *rel8 = (uint8_t)(e->p - (rel8 + 1));
+}
+
+void emit_loop(struct emitter *e, const uint8_t *to) {
+    put(e, 0xe2);
+    put(e, (uint8_t)(to - (e->p + 1)));
 }
 
 bool emit_copy(struct emitter *e, const struct insn *in, const uint8_t *bytes) {

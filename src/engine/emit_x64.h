@@ -11,6 +11,7 @@ struct emitter {
     uint8_t *p;
     uint8_t *end;
     bool full;
+    uint8_t *ret_fail; /* the last jump to the region's tramp_ret_fail, for emit_expect_pc; NULL: none */
 };
 
 void emit_bytes(struct emitter *e, const void *bytes, size_t n);
@@ -63,6 +64,8 @@ uint8_t *emit_jmp(struct emitter *e, const void *to);
 uint8_t *emit_jcc(struct emitter *e, int cc, const void *to);
 uint8_t *emit_call(struct emitter *e, const void *to);
 void emit_jmp_anywhere(struct emitter *e, const void *to); /* not patchable */
+#define JMP_FIXED_LEN 5
+void emit_jmp_fixed(struct emitter *e, const void *to); /* not patchable, within 2 GB */
 void emit_set_rel32(uint8_t *rel32, const void *to);
 const uint8_t *emit_get_rel32(const uint8_t *rel32);
 
@@ -71,6 +74,9 @@ uint8_t *emit_jrcxz(struct emitter *e);
 uint8_t *emit_jmp_short(struct emitter *e);
 uint8_t *emit_jcc_short(struct emitter *e, int cc);
 void emit_land_short(struct emitter *e, uint8_t *rel8);
+/* Counts rcx down and goes back to `to` if it is not 0 then. `to` is at most LOOP_REACH bytes back. */
+#define LOOP_REACH 126
+void emit_loop(struct emitter *e, const uint8_t *to);
 
 /* The instruction itself, its RIP-relative operand (if any) adjusted to the new place. False: out of reach. */
 bool emit_copy(struct emitter *e, const struct insn *in, const uint8_t *bytes);

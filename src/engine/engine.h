@@ -124,6 +124,7 @@ gaddr fault_guest_pc(uint64_t host_pc);
 
 extern uint64_t tick_trace;  /* --debug tick-trace=N: a line at the first tick point and every Nth after it */
 extern int trace_level;      /* --debug trace=N */
+extern bool loop_is_quick;   /* `loop` takes no longer than other branches; false: it is not used. --debug loop=0|1 */
 extern uint64_t single_from; /* --debug single-from=N: blocks from this number on hold one instruction each */
 
 #endif

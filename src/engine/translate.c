@@ -10,11 +10,13 @@
  *   entry[CALL]   lea 8(%rsp),%rsp; movq $0,-8(%rsp)        the host's return address is dropped: it only fed the
  *                                                           return predictor
  *   ret           mov %rcx,%gs:s0; movzwl (%rsp),%ecx; push TABLE_RET(,%rcx,8); ret
- *   site          pop %rcx; lea -K(%rcx),%rcx; jrcxz 1f; jmp ret_fail; 1: movq $0,-16(%rsp); mov %gs:s0,%rcx
+ *   site          pop %rcx; expect K, else ret_fail; movq $0,-16(%rsp); mov %gs:s0,%rcx
  *   jmp *x        mov %rcx,%gs:s0; mov x,%rcx; mov %rcx,%gs:s1; movzwl %cx,%ecx; jmp *TABLE_JMP(,%rcx,8)
- *   entry[JMP_IND]   mov %gs:s1,%rcx; lea -K(%rcx),%rcx; jrcxz 1f; jmp jmp_fail; 1: mov %gs:s0,%rcx
+ *   entry[JMP_IND]   mov %gs:s1,%rcx; expect K, else jmp_fail; mov %gs:s0,%rcx
  *   call *x       as jmp *x, with push $K in front of call *TABLE_CALL(,%rcx,8); site
  *   entry[CALL_IND]  entry[CALL] then entry[JMP_IND]
+ *   expect K      lea 1-K(%rcx),%rcx; loop 1b, where 1: jmp fail is a little in front, for several; a branch that is never taken
+ *                 needs no room in the predictor. Where `loop` is slow: lea -K(%rcx),%rcx; jrcxz 1f; jmp fail; 1:
  *
  *   tick          decl %gs:counter; js trap (for a jump: jns destination; int3) where the scan of flags.h finds flags dead at
  *                 the destination; else
@@ -40,12 +42,9 @@ static void emit_drop_host_word(struct emitter *e, bool zero) {
 }
 
 /* Verifies the target of an indirect transfer in front of a block. */
-static void emit_verify_target(struct emitter *e, const struct block *b, uint8_t *fail) {
+static void emit_verify_target(struct emitter *e, const struct block *b, uint8_t *near, const uint8_t *fail) {
     emit_load_tb(e, RCX, TB_S1);
-    emit_minus_pc(e, b->pc);
-    uint8_t *ok = emit_jrcxz(e);
-    emit_jmp(e, fail);
-    emit_land_short(e, ok);
+    emit_expect_pc(e, b->pc, near, fail);
     if (the_policy->ticks && b->flags_dead) {
         emit_dec_ticks(e, TB_TICKS(TICK_INDIRECT));
         emit_trap_if_negative(e);
@@ -58,11 +57,18 @@ static void emit_verify_target(struct emitter *e, const struct block *b, uint8_t
     if (b->rcx_live || (the_policy->ticks && !b->flags_dead)) emit_load_tb(e, RCX, TB_S0);
 }
 
-static void emit_entry(struct emitter *e, const struct region *r, const struct block *b, enum entry_kind kind) {
+static bool is_verified(enum entry_kind kind) { return kind == ENTRY_JMP_IND || kind == ENTRY_CALL_IND; }
+
+/* Returns the entry: what it jumps back to lies in front. */
+static uint8_t *emit_entry(struct emitter *e, const struct region *r, const struct block *b, enum entry_kind kind) {
+    const uint8_t *fail = kind == ENTRY_CALL_IND ? r->tramp_call_fail : r->tramp_jmp_fail;
+    uint8_t *near = loop_is_quick && is_verified(kind) ? e->p : NULL;
+    if (near) emit_jmp_fixed(e, fail);
+    uint8_t *at = e->p;
     if (kind == ENTRY_CALL || kind == ENTRY_CALL_IND)
         emit_drop_host_word(e, kind == ENTRY_CALL_IND || !b->pushes_first);
-    if (kind == ENTRY_JMP_IND) emit_verify_target(e, b, r->tramp_jmp_fail);
-    if (kind == ENTRY_CALL_IND) emit_verify_target(e, b, r->tramp_call_fail);
+    if (is_verified(kind)) emit_verify_target(e, b, near, fail);
+    return at;
 }
 
 /* ---- checked blocks ---- */
@@ -122,7 +128,7 @@ static bool finish_exits(struct build *b, struct block *blk) {
             continue;
         }
         *x = (struct exit){.target = p->target, .rel32 = p->rel32, .from = blk, .kind = (uint8_t)p->kind};
-        struct emitter stub = {x->stub_code, x->stub_code + sizeof x->stub_code, false};
+        struct emitter stub = {.p = x->stub_code, .end = x->stub_code + sizeof x->stub_code};
         emit_store_tb_imm32(&stub, TB_EXIT_INDEX, (uint32_t)((uint8_t *)x - b->r->base));
         emit_jmp(&stub, b->r->tramp_exit);
         CHECK(!stub.full);
@@ -160,6 +166,16 @@ static void emit_body(struct build *b) {
     }
 }
 
+static bool has_calls(const struct build *b) {
+    for (int i = 0; i < b->n; i++)
+        if (b->insn[i].cls == INSN_CALL || b->insn[i].cls == INSN_CALL_IND) return true;
+    return false;
+}
+
+static uint8_t *aligned_behind(const uint8_t *p, size_t lead) {
+    return (uint8_t *)(((uintptr_t)p + lead + 15) & ~15ull) - lead;
+}
+
 static struct block *build_block(struct build *b, gaddr pc, enum entry_kind reason) {
     struct region *r = b->r;
     uint8_t *meta_mark = r->meta_next;
@@ -167,16 +183,20 @@ static struct block *build_block(struct build *b, gaddr pc, enum entry_kind reas
     struct insn_map *map = blk ? cache_meta(r, sizeof *map * (size_t)b->n) : NULL;
     if (!map) return NULL;
     memset(blk, 0, sizeof *blk);
-    b->e = (struct emitter){(uint8_t *)(((uintptr_t)r->code_next + 15) & ~15ull),
-                            MIN(r->meta_next - sizeof(struct exit) * MAX_EXITS, cache_code_end(r)), false};
-    emit_nops(&b->e, 0);
+    bool with_fail = loop_is_quick && has_calls(b);
+    size_t lead = JMP_FIXED_LEN * (size_t)(with_fail + (loop_is_quick && is_verified(reason)));
+    b->e = (struct emitter){.p = aligned_behind(r->code_next, lead),
+                            .end = MIN(r->meta_next - sizeof(struct exit) * MAX_EXITS, cache_code_end(r))};
     blk->pushes_first = first_is_push(b);
-    uint8_t *prefix = b->e.p;
     blk->pc = pc;
     blk->checked = b->checked;
     blk->rcx_live = b->live[0].regs & REG_BIT(RCX);
     blk->flags_dead = the_policy->ticks && !b->exact_flags && flags_are_dead(pc, pc);
-    if (reason != ENTRY_PLAIN) emit_entry(&b->e, r, blk, reason);
+    if (with_fail) {
+        b->e.ret_fail = b->e.p;
+        emit_jmp_fixed(&b->e, r->tramp_ret_fail);
+    }
+    uint8_t *prefix = emit_entry(&b->e, r, blk, reason);
     blk->end = b->end;
     blk->host = b->e.p;
     blk->entry[reason] = prefix;
@@ -246,9 +266,8 @@ uint8_t *translate_entry(struct block *b, enum entry_kind kind) {
     if (b->entry[kind]) return b->entry[kind];
     struct region *r = cache_region_for(b->pc);
     if (!r || b->dead) return NULL; /* making room may have evicted it */
-    struct emitter e = {r->code_next, cache_code_end(r), false};
-    uint8_t *at = e.p;
-    emit_entry(&e, r, b, kind);
+    struct emitter e = {.p = r->code_next, .end = cache_code_end(r)};
+    uint8_t *at = emit_entry(&e, r, b, kind);
     emit_jmp_anywhere(&e, b->host);
     r->code_next = e.p;
     b->entry[kind] = at;
@@ -258,7 +277,7 @@ uint8_t *translate_entry(struct block *b, enum entry_kind kind) {
 uint8_t *translate_ret_entry(struct block *b) {
     struct region *r = cache_region_for(b->pc);
     if (!r || b->dead) return NULL;
-    struct emitter e = {r->code_next, cache_code_end(r), false};
+    struct emitter e = {.p = r->code_next, .end = cache_code_end(r)};
     uint8_t *at = e.p;
     emit_site(&e, r, b->pc, b->rcx_live);
     uint8_t *cont = e.p;

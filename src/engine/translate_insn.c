@@ -4,7 +4,10 @@
 
 static bool fits32(uint64_t v) { return (int64_t)v == (int32_t)v; }
 
-void emit_minus_pc(struct emitter *e, gaddr k) {
+bool loop_is_quick;
+
+/* rcx -= k; clobbers nothing else. */
+static void emit_minus_pc(struct emitter *e, gaddr k) {
     if (fits32(k) && fits32(0 - k)) {
         emit_lea(e, RCX, RCX, (int32_t)(0 - k));
         return;
@@ -15,12 +18,25 @@ void emit_minus_pc(struct emitter *e, gaddr k) {
     emit_load_tb(e, RDX, TB_S2);
 }
 
-void emit_site(struct emitter *e, const struct region *r, gaddr k, bool rcx_live) {
-    emit_pop_reg(e, RCX);
+uint8_t *emit_expect_pc(struct emitter *e, gaddr k, uint8_t *near, const uint8_t *fail) {
+    uint8_t *start = e->p;
+    emit_minus_pc(e, k - 1);
+    if (loop_is_quick && near && e->p - near <= LOOP_REACH) {
+        emit_loop(e, near);
+        return near;
+    }
+    e->p = start;
     emit_minus_pc(e, k);
     uint8_t *ok = emit_jrcxz(e);
-    emit_jmp(e, r->tramp_ret_fail);
+    near = e->p;
+    emit_jmp_fixed(e, fail);
     emit_land_short(e, ok);
+    return near;
+}
+
+void emit_site(struct emitter *e, const struct region *r, gaddr k, bool rcx_live) {
+    emit_pop_reg(e, RCX);
+    e->ret_fail = emit_expect_pc(e, k, e->ret_fail, r->tramp_ret_fail);
     emit_store_stack(e, RCX, -16); /* it is 0 */
     if (rcx_live) emit_load_tb(e, RCX, TB_S0);
 }

@@ -66,6 +66,12 @@ void cpuid_answer(uint32_t r[4]) {
     if (a) remember(a, leaf, part, r);
 }
 
+bool cpuid_loop_is_quick(void) {
+    uint32_t r[4] = {0};
+    cpuid_answer(r);
+    return memcmp(&r[1], "Auth", 4) == 0 /* AuthenticAMD */ || memcmp(&r[1], "Hygo", 4) == 0 /* HygonGenuine */;
+}
+
 size_t cpuid_to_text(char *out, size_t cap) {
     size_t at = 0;
     for (size_t i = 0; i < ARRAY_LEN(answers) && answers[i].state == KNOWN; i++) {

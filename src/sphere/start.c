@@ -63,6 +63,7 @@ struct orders {
     uint64_t mask;
     bool crowded;
     bool crash;
+    bool has_loop; /* somebody else has decided about loop_is_quick */
     const char *limits;
     bool has_ignored;
     uint64_t ignored; /* signals */
@@ -113,6 +114,10 @@ static void read_option(struct orders *o, const char *key) {
     if (str_starts(key, "trace=")) trace_level = (int)number(value, 10);
     if (str_starts(key, "tick-trace=")) tick_trace = number(value, 10);
     if (str_starts(key, "single-from=")) single_from = number(value, 10);
+    if (str_starts(key, "loop=")) {
+        o->has_loop = true;
+        loop_is_quick = *value == '1';
+    }
     if (str_starts(key, "crash=")) o->crash = true;
     if (str_starts(key, "ckpt=")) save_interval_ms = number(value, 10);
     if (str_starts(key, "ckpt-stretch=")) save_stretches = *value != '0';
@@ -439,6 +444,7 @@ void start_here(uint64_t *sp) {
                                        .claim = aspace_claim,
                                        .unclaim = aspace_unclaim,
                                        .kept_at = aspace_kept_at};
+    if (!o.has_loop) loop_is_quick = cpuid_loop_is_quick();
     engine_start(o.policy);
     if (the_runtime.use_cache && the_runtime.cache_dir[0]) kept_start(the_runtime.cache_dir, own_build());
 
