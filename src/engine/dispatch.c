@@ -97,7 +97,7 @@ static struct place find_place(struct tblock *t, bool *full) {
  * again: those need no search. */
 static bool enter(struct tblock *t, bool *full) {
     uint64_t invalidated = __atomic_load_n(&cache_stats.invalidated, __ATOMIC_ACQUIRE);
-    uint64_t i = (t->pc ^ t->pc >> 6) % RECENT_ENTRIES;
+    uint64_t i = (t->pc ^ t->pc >> 7 ^ t->pc >> 16) % RECENT_ENTRIES;
     *full = false;
     if (unlikely(t->recent_invalidated != invalidated)) {
         memset(t->recent, 0, sizeof t->recent);
@@ -283,8 +283,12 @@ static void on_indirect_miss(struct tblock *t, enum entry_kind kind, uint64_t ta
         if (b) translate_entry(b, kind);
         lock_drop(&cache_lock);
     }
-    if (b && b->entry[kind]) fill_indirect(b, kind, table, t->pc);
-    engine_on_enter(t);
+    bool found = b && b->entry[kind];
+    if (found) fill_indirect(b, kind, table, t->pc);
+    if (!found || unlikely(t->stepped | t->trap_flag | t->debug))
+        engine_on_enter(t);
+    else
+        t->host_pc = (uint64_t)b->host;
 }
 
 void engine_on_jmp_miss(struct tblock *t) { on_indirect_miss(t, ENTRY_JMP_IND, TABLE_JMP); }

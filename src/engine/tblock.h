@@ -77,7 +77,7 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 struct region;
 struct thread; /* the sphere's view of this thread */
 
-#define RECENT_ENTRIES 32
+#define RECENT_ENTRIES 128
 
 struct tblock {
     struct tblock *self;
