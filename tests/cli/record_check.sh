@@ -16,4 +16,12 @@ for i in range(400): os.getppid()" || wrong "$1: status $?"
 
 check plain 'pass'
 [ "$(id -u)" != 0 ] || check user 'os.setgid(65534); os.setuid(65534)'
+
+# Many calls of a process with much memory: hashes take a fifth of its time, not more.
+"$REPRISE" record --check -o large -- /usr/bin/python3 -S -E -c "import os
+memory = b'x' * (200 << 20)
+for i in range(20000): os.getppid()" || wrong "large: status $?"
+hashes=$("$REPRISE" dump large | grep -c ' HASH ')
+[ "$hashes" -ge 5 ] && [ "$hashes" -le 100 ] || wrong "large: $hashes hashes"
+"$REPRISE" replay -a --verify large || wrong "large: replay $?"
 exit $failed
