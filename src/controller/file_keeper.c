@@ -144,7 +144,7 @@ static void keep(struct file_keeper *k, struct channel_file *e, int fd) {
         name_object(k, &f);
         store_remember(k->store, &f);
         e->name = name;
-    } else if (!k->complained) {
+    } else if (!k->complained && err != ECANCELED) {
         k->complained = true;
         f = known_of(fd, &st, (struct object_name){0, 0});
         complain("cannot keep the contents of a mapped file%s%s: %s", f.path && *f.path ? " " : "",
@@ -202,6 +202,7 @@ static void release_waiting(struct channel *c) {
 
 void keeper_finish(struct file_keeper *k) {
     keeper_name_used(k);
+    __atomic_store_n(&k->store->gives_up, true, __ATOMIC_RELAXED); /* who sent what is not kept yet is no more */
     shutdown(k->socket, SHUT_RDWR);
     pthread_join(k->thread, NULL);
     while (receive(k, MSG_DONTWAIT)) {}

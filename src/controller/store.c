@@ -19,6 +19,8 @@
 #include "log/place.h"
 
 #define CHUNK (1u << 20)
+#define HOLE_CHUNK (1ull << 34) /* hashed in about 0.1 s */
+#define SIZE_MOST (1ull << 42)  /* hashing the holes of larger files takes longer than anybody waits */
 #define INDEX_READ (512u << 10) /* bytes of the index that are looked at: its end */
 #define INDEX_MAX (2u << 20)    /* a longer one is cut */
 #define YOUNG_NS 2000000000ull
@@ -27,6 +29,7 @@ bool store_open(struct store *s, const char *path) {
     struct stat st;
     s->dir = -1;
     s->min_free = 0;
+    s->gives_up = false;
     if (where_make_dirs(path)) s->dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (s->dir < 0 || fstat(s->dir, &st) < 0) {
         complain("%s: cannot keep mapped files there: %s", path, strerror(errno));
@@ -71,8 +74,17 @@ static off_t data_from(struct source s, off_t at) {
     return data > at ? data : at;
 }
 
+static int hash_hole(const struct store *s, XXH3_state_t *hash, uint64_t n) {
+    while (n && !__atomic_load_n(&s->gives_up, __ATOMIC_RELAXED)) {
+        uint64_t piece = n < HOLE_CHUNK ? n : HOLE_CHUNK;
+        hash_zeros(hash, piece);
+        n -= piece;
+    }
+    return __atomic_load_n(&s->gives_up, __ATOMIC_RELAXED) ? ECANCELED : 0;
+}
+
 /* Hashes the whole of `from` and, if `to` is not -1, copies it there; holes stay holes. */
-static int hash_and_copy(struct source from, int to, struct object_name *name, uint64_t *size) {
+static int hash_and_copy(const struct store *s, struct source from, int to, struct object_name *name, uint64_t *size) {
     XXH3_state_t *hash = XXH3_createState();
     uint8_t *buf = aligned_alloc(4096, CHUNK);
     int err = hash && buf ? 0 : ENOMEM;
@@ -80,7 +92,7 @@ static int hash_and_copy(struct source from, int to, struct object_name *name, u
     if (!err) XXH3_128bits_reset(hash);
     while (!err) {
         off_t data = data_from(from, at);
-        if (data > at) hash_zeros(hash, (uint64_t)(data - at));
+        if ((err = hash_hole(s, hash, (uint64_t)(data - at)))) break;
         at = data;
         ssize_t n = pread(from.fd, buf, CHUNK, at);
         if (n < 0 && errno == EINTR) continue;
@@ -102,9 +114,9 @@ static int hash_and_copy(struct source from, int to, struct object_name *name, u
 }
 
 /* The name is that of the bytes that arrived: a file that changes meanwhile cannot make a wrong object. */
-static int fill_object(struct source from, int to, struct object_name *name, uint64_t *size) {
-    if (ioctl(to, FICLONE, from.fd) == 0) return hash_and_copy((struct source){to, true}, -1, name, size);
-    return hash_and_copy(from, to, name, size);
+static int fill_object(const struct store *s, struct source from, int to, struct object_name *name, uint64_t *size) {
+    if (ioctl(to, FICLONE, from.fd) == 0) return hash_and_copy(s, (struct source){to, true}, -1, name, size);
+    return hash_and_copy(s, from, to, name, size);
 }
 
 static bool has_space(const struct store *s, const struct stat *st) {
@@ -121,7 +133,7 @@ static int copy_in(struct store *s, struct source from, const struct stat *st, s
     snprintf(temp, sizeof temp, ".new-%d-%u", (int)getpid(), __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED));
     int to = openat(s->dir, temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (to < 0) return errno;
-    int err = fill_object(from, to, name, &size);
+    int err = fill_object(s, from, to, name, &size);
     close(to);
     if (!err) {
         object_file(*name, path);
@@ -147,10 +159,11 @@ int store_keep(struct store *s, int fd, struct object_name *name, struct stat *s
     uint64_t size;
     if (fstat(fd, st) < 0) return errno;
     if (!S_ISREG(st->st_mode)) return ENODEV;
+    if ((uint64_t)st->st_size > SIZE_MOST) return EFBIG;
     int own = open_again(fd);
     struct source from = {own >= 0 ? own : fd, own >= 0};
     /* hashing what is mostly holes takes longer than copying the rest */
-    int err = is_sparse(st) ? 0 : hash_and_copy(from, -1, name, &size);
+    int err = is_sparse(st) ? 0 : hash_and_copy(s, from, -1, name, &size);
     if (!err && (is_sparse(st) || !store_has(s, *name, size))) err = copy_in(s, from, st, name);
     if (own >= 0) close(own);
     return err;

@@ -18,6 +18,7 @@
 struct store {
     int dir;
     uint64_t min_free; /* bytes that a copy must leave on the disk */
+    bool gives_up;     /* nobody waits any longer for what is being kept */
 };
 
 struct known_file {

@@ -341,7 +341,10 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
     }
     bool anonymous = flags & MAP_ANONYMOUS;
     bool file = !anonymous && file_identify(fd, &id);
-    if (file && the_mode->keep_file) the_mode->keep_file(fd, &id);
+    bool shared = the_mode->tracks && is_shared((uint32_t)flags);
+    bool tracked = file && shared && the_mode->tracks(fd, shared_file(&id));
+    if (tracked && offset >= SHARED_ROOM) return -ENOMEM; /* a replay has no place for it */
+    if (file && the_mode->keep_file) the_mode->keep_file(fd, &id, tracked);
     lock_take(&cache_lock);
     note_growth();
     bool fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
@@ -360,7 +363,7 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
     uint64_t more = len - (fixed ? mapped_in(at, at + len) : 0);
     if (!within_limits(more, is_data((uint32_t)prot, (uint32_t)flags))) return lock_drop(&cache_lock), -ENOMEM;
     int host_flags = (flags & ~(MAP_FIXED_NOREPLACE | MAP_32BIT)) | MAP_FIXED;
-    bool numbered = the_mode->tracks && is_shared((uint32_t)flags) && (anonymous || file);
+    bool numbered = shared && (anonymous || file);
     if (numbered && (flags & MAP_HUGETLB))
         return lock_drop(&cache_lock), -ENOMEM; /* no page of it can be handed over */
     if (fixed) code_watch_forget(at, at + len);
@@ -378,7 +381,7 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
         if (!anonymous) m.file = id;
         m.was_writable = (prot & PROT_WRITE) || (file && (prot & PROT_EXEC) && is_young(&id));
         if (numbered) number_shared(&m);
-        m.tracked = numbered && file && the_mode->tracks(fd, &m);
+        m.tracked = tracked;
         add_shared(&m);
     }
     as->grows |= (flags & MAP_GROWSDOWN) != 0;
@@ -562,7 +565,7 @@ long aspace_shmat(int id, gaddr addr, int flags) {
         m.file.mtime_ns = ds.w[7]; /* when it was last attached; 0: never, so it is all zero */
         fmt_into(m.name, sizeof m.name, "/SYSV");
         if (the_mode->tracks) number_shared(&m);
-        m.tracked = the_mode->tracks && the_mode->tracks(-1, &m);
+        m.tracked = the_mode->tracks && the_mode->tracks(-1, m.object);
         add_shared(&m);
     }
     lock_drop(&cache_lock);

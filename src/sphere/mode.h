@@ -36,15 +36,15 @@ struct mode {
     void (*thread_killed)(struct thread *t, int signo);
     /* The process dies of a signal. */
     void (*death)(struct thread *t, int signo);
-    /* The program maps a file. */
-    void (*keep_file)(int fd, const struct file_id *id);
+    /* The program maps a file; tracked: pages of it will change hands. */
+    void (*keep_file)(int fd, const struct file_id *id, bool tracked);
 
     /* Shared memory: the page is to be owned when this returns; it is mapped at addr. */
     void (*acquire)(struct thread *t, struct shared_at at, gaddr addr);
     /* Shared memory: does the instruction at t's pc, which touches that page, if the page is nobody's. */
     bool (*access)(struct thread *t, struct shared_at at, const struct value_access *a, bool faulted);
     /* Whether a shared mapping of a file, new, is tracked. */
-    bool (*tracks)(int fd, const struct mapping *m);
+    bool (*tracks)(int fd, uint64_t object);
 
     /* Tracing (traced.h): t stops; gives up the turn or takes it again; has been written to by another process; goes on, with registers
      * that the tracer has changed, flags of the TURN, and a signal. */

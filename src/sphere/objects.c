@@ -1,5 +1,6 @@
 #include "sphere/objects.h"
 
+#include <asm/stat.h>
 #include <linux/fcntl.h>
 #include <linux/fs.h>
 #include <linux/futex.h>
@@ -13,9 +14,12 @@
 #include "sphere/event_log.h"
 #include "sphere/runtime.h"
 #include "sphere/shared.h"
+#include "sphere/signals.h"
 #include "sphere/sys/special.h"
 
 #define PROBES 64
+#define LARGE \
+    (1ull << 30) /* a file of this size takes so long to keep that it is worth a look whether that is needed */
 
 /* ---- recording ---- */
 
@@ -85,16 +89,35 @@ static bool send(int fd, struct channel_file *f) {
     return ret == sizeof message;
 }
 
+/* Nobody will see what is in the file. */
+static bool process_is_dying(void) {
+    const struct thread *self = thread_self();
+    for (const struct thread *t = threads_first(); t; t = t->next)
+        if (t->in_use && t->process == self->process && signals_will_kill(t)) return true;
+    return false;
+}
+
+/* Large files take long. */
 static void wait_until_kept(struct channel_file *f) {
     while (__atomic_load_n(&f->state, __ATOMIC_ACQUIRE) == FILE_BUSY) {
         struct __kernel_timespec timeout = {0, 200000000};
         SYS(futex, &f->state, FUTEX_WAIT, FILE_BUSY, &timeout, 0, 0);
         if (__atomic_load_n(&the_channel->stopped, __ATOMIC_ACQUIRE) || !channel_controller_lives()) return;
+        if (process_is_dying()) return;
     }
 }
 
-void objects_keep(int fd, const struct file_id *id) {
+/* Pages of a file that is one hole are zero to begin with, whatever its size; what others have mapped before comes from them. */
+static bool needs_no_contents(int fd, const struct file_id *id) {
+    struct stat st;
+    if (id->size < LARGE) return false;
+    if (SYS(fstat, fd, &st) == 0 && st.st_blocks == 0) return true;
+    return id->size > SHARED_ROOM && shared_object_is_known(shared_file(id));
+}
+
+void objects_keep(int fd, const struct file_id *id, bool tracked) {
     if (!id->ino || __atomic_load_n(&the_channel->stopped, __ATOMIC_ACQUIRE)) return;
+    if (tracked && needs_no_contents(fd, id)) return;
     struct channel_file *f = find(id);
     if (!f) {
         f = claim(id);

@@ -6,8 +6,8 @@
 #include "sphere/aspace.h"
 #include "sphere/thread.h"
 
-/* Recording: the controller gets the file to keep, unless it has it. */
-void objects_keep(int fd, const struct file_id *id);
+/* Recording: the controller gets the file to keep, unless it has it. tracked: pages of it will change hands. */
+void objects_keep(int fd, const struct file_id *id, bool tracked);
 /* The name of a file that was kept; all zero: it could not be. */
 struct object_name objects_name(const struct file_id *id);
 /* What a MAP event and a checkpoint say of a mapping. */

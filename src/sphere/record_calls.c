@@ -292,8 +292,8 @@ static void follow_files(struct thread *t, uint64_t nr, const uint64_t a[6], lon
     }
 }
 
-void record_keep_file(int fd, const struct file_id *id) {
-    objects_keep(fd, id);
+void record_keep_file(int fd, const struct file_id *id, bool tracked) {
+    objects_keep(fd, id, tracked);
     file_changes_mapped(fd, id);
 }
 

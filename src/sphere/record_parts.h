@@ -27,7 +27,7 @@ void record_behind(struct thread *t, uint64_t nr);
 void record_ordinary(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags);
 /* mode.legacy, .keep_file */
 long record_legacy(struct tblock *tb, uint32_t nr, const uint64_t a[6]);
-void record_keep_file(int fd, const struct file_id *id);
+void record_keep_file(int fd, const struct file_id *id, bool tracked);
 
 /* ---- record_tasks.c ---- */
 

@@ -94,7 +94,7 @@ void shared_had_bus(void);
 /* ---- recording (shared_record.c) ---- */
 
 /* Whether a new mapping of a file is tracked. */
-bool shared_tracks(int fd, const struct mapping *m);
+bool shared_tracks(int fd, uint64_t object);
 /* mode.acquire */
 void shared_acquire(struct thread *t, struct shared_at at, gaddr addr);
 /* Hands over pages that others want. The caller has the turn. flags: EVF_* of the events. computing: it will go on at once. */

@@ -586,9 +586,9 @@ static bool is_in_memory(int fd) {
 /* The mapping can be written, now or after mprotect. */
 static bool is_writable(int fd) { return (SYS(fcntl, fd, F_GETFL) & O_ACCMODE) == O_RDWR; }
 
-bool shared_tracks(int fd, const struct mapping *m) {
+bool shared_tracks(int fd, uint64_t object) {
     if (!shared_tables()) return false;
-    return fd < 0 || is_writable(fd) || is_in_memory(fd) || shared_object_is_known(m->object);
+    return fd < 0 || is_writable(fd) || is_in_memory(fd) || shared_object_is_known(object);
 }
 
 /* A small file that has a name and was opened for writing, as by who makes it if it is not there, but is mapped for reading only

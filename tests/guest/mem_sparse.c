@@ -1,4 +1,6 @@
-/* A file of 2 GB that is nearly all holes, mapped privately and shared: neither recording nor replay reads the holes from it. */
+/* A file of 2 GB that is nearly all holes, mapped privately and shared: neither recording nor replay reads the holes from it.
+ * Memory of 256 TB that two processes share: its holes cost nothing. */
+#define _GNU_SOURCE
 #include "guest.h"
 
 #define SIZE (2ll << 30)
@@ -18,7 +20,27 @@ static void map(int flags, int prot) {
     unlink("sparse");
 }
 
+static void share(void) {
+    int fd = memfd_create("sparse", 0), status;
+    CHECK(ftruncate(fd, 256ll << 40) == 0);
+    char *low = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    CHECK(low != MAP_FAILED);
+    strcpy(low, "parent");
+    if (fork() == 0) {
+        char *again = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        char *high = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 5ll << 30);
+        CHECK(again != MAP_FAILED && high != MAP_FAILED);
+        strcpy(high, again);
+        strcpy(low, "child");
+        _exit(finish());
+    }
+    CHECK(wait(&status) > 0 && status == 0);
+    char *high = mmap(NULL, 1 << 20, PROT_READ, MAP_SHARED, fd, 5ll << 30);
+    printf("%s of %s, %d\n", low, high, high[4096]);
+}
+
 int main(void) {
+    share();
     map(MAP_PRIVATE, PROT_READ);
     map(MAP_SHARED, PROT_READ | PROT_WRITE);
     return finish();

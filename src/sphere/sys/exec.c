@@ -1,12 +1,13 @@
 /* execve: the runtime executes itself again, with the program's file open and its arguments behind its own.
  * No path is needed for that, and everything that can fail is checked first: a failed exec must return to the program. */
-#include <asm/stat.h>
+#include <linux/elf.h>
 #include <linux/fcntl.h>
 
 #include "engine/kept.h"
 #include "engine/kept_mark.h"
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
+#include "inproc/layout.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/apart.h"
@@ -184,11 +185,12 @@ static long make_vector(struct tblock *t, const struct exec *e, const char *opti
 
 /* ---- execution ---- */
 
-/* `reprise run` inside of `reprise run`: two runtimes cannot share an address space, and the inner one does the same work. */
-static bool is_own_runtime(int fd) {
-    struct stat own, its;
-    return SYS(newfstatat, fd_own(), "", &own, AT_EMPTY_PATH) == 0 &&
-           SYS(newfstatat, fd, "", &its, AT_EMPTY_PATH) == 0 && own.st_dev == its.st_dev && own.st_ino == its.st_ino;
+/* `reprise run` inside of `reprise run`: two runtimes, of whatever build, cannot share an address space, and the inner one does
+ * the same work. Nothing else is linked to this place. */
+static bool is_runtime(int fd) {
+    Elf64_Ehdr h;
+    return SYS(pread64, fd, &h, sizeof h, 0) == sizeof h && h.e_type == ET_EXEC && h.e_entry >= LAYOUT_RT &&
+           h.e_entry < LAYOUT_CKPT;
 }
 
 static void fd_own_cloexec(bool on) {
@@ -243,13 +245,45 @@ static long exec_runtime(struct tblock *t, struct exec *e, gaddr argv, gaddr env
     return ret;
 }
 
+static long do_exec(struct tblock *t, int dirfd, gaddr path, gaddr argv, gaddr envp, int flags);
+
+/* KEY=VALUE,... of a runtime: whether it records or replays. */
+static bool has_mode(const char *options) {
+    for (const char *at = options; at; at = strchr(at, ','), at += at != NULL)
+        if (str_starts(at, "mode=")) return true;
+    return false;
+}
+
+/* `reprise run` inside of a recording: its program is recorded, which is what was asked for. A recording or a replay inside of
+ * one shares memory with its own controller, which is not to change behind the back of ours.
+ * argv: reprise-rt --start OPTIONS NAME [FILTER...] -- ARGV... */
+static long exec_inner(struct tblock *t, gaddr argv, gaddr envp) {
+    char options[sizeof the_runtime.options], word[3];
+    uint64_t p[4];
+    if (count_vector(argv) < 5 || !guest_read(p, argv, sizeof p)) return -EPERM;
+    if (guest_read_string(options, p[2], sizeof options) < 0 || has_mode(options)) {
+        say("a recording or a replay inside of a recording is not possible");
+        return -EPERM;
+    }
+    uint64_t next;
+    for (gaddr at = argv + 4 * 8; guest_read(&next, at, 8) && next; at += 8)
+        if (guest_read_string(word, next, sizeof word) == 2 && strcmp(word, "--") == 0)
+            return do_exec(t, AT_FDCWD, p[3], at + 8, envp, 0);
+    return -EPERM;
+}
+
 static long do_exec(struct tblock *t, int dirfd, gaddr path, gaddr argv, gaddr envp, int flags) {
     struct exec e = {.dirfd = dirfd, .flags = flags, .path = path, .fd = -1};
     long ret = prepare(&e);
     if (ret == -EMFILE) ret = prepare_crowded(&e);
     if (ret < 0) return ret;
     if (e.unreadable) say("%s: cannot be read, runs outside of Reprise", e.name);
-    bool natively = e.unreadable || (e.fd >= 0 && is_own_runtime(e.fd));
+    bool inner = e.fd >= 0 && !e.unreadable && is_runtime(e.fd);
+    if (inner && the_mode->own_memory_only) {
+        let_go(&e);
+        return exec_inner(t, argv, envp);
+    }
+    bool natively = e.unreadable || inner;
     ret = natively ? exec_natively(t, &e, argv, envp) : exec_runtime(t, &e, argv, envp);
     let_go(&e);
     return ret;
