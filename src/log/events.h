@@ -60,8 +60,9 @@ struct event {
 #define EVF_AT_GATE \
     1               /* SIGNAL: instead of the system call that the R-thread is about to make, which it will try again */
 #define EVF_AFTER 2 /* SIGNAL: right behind the event before it; without both: at a tick point */
-                    /* RELEASE: AT_GATE: when the R-thread makes its next call; AFTER: when all R-threads wait */
-                    /* CHECKPOINT: like SIGNAL; AT_GATE also where an instruction is about to fault */
+/* EXIT: killed by another process, while it waited or, with a HASH behind it, within the next tick */
+/* RELEASE: AT_GATE: when the R-thread makes its next call; AFTER: when all R-threads wait */
+/* CHECKPOINT: like SIGNAL; AT_GATE also where an instruction is about to fault */
 #define EVF_RESTORE_MASK 4 /* SYSCALL: the call waited under a signal mask of its own, which is in out_seq */
 #define EVF_RETRY 16       /* STOP: with AT_GATE: the R-thread is back at the call, which it will try again */
 #define EVF_FAULT 32       /* STOP: where an instruction raises a signal, whose FAULT may follow */

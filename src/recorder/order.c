@@ -4,7 +4,6 @@
 #include <linux/time_types.h>
 
 #include "engine/cache.h"
-#include "inproc/fmt.h"
 #include "inproc/lock.h"
 #include "inproc/sys.h"
 #include "sphere/hurry.h"
@@ -36,6 +35,8 @@ static struct {
     uint64_t turns;    /* given so far */
     uint64_t began_ns; /* when the present turn was first seen by the one who waits */
 } order;
+
+void (*order_found_dead)(struct thread *dead, bool ran);
 
 static uint64_t now_ns(void) {
     struct __kernel_timespec ts;
@@ -77,13 +78,6 @@ void order_add(struct thread *t) {
     lock_drop(&order.lock);
 }
 
-void order_remove(struct thread *t) {
-    lock_take(&order.lock);
-    if (t->number == ORDER_PAGER) order.has_pager = false;
-    __atomic_fetch_sub(&order.n_threads, 1, __ATOMIC_RELAXED);
-    lock_drop(&order.lock);
-}
-
 bool order_is_shared(void) { return __atomic_load_n(&order.n_threads, __ATOMIC_RELAXED) > 1; }
 
 bool order_is_last(void) { return __atomic_load_n(&order.n_threads, __ATOMIC_RELAXED) == (order.has_pager ? 2u : 1u); }
@@ -109,6 +103,32 @@ static void dequeue(struct thread *t) {
     *link = t->turn_next;
     if (order.last == t) order.last = before;
     __atomic_fetch_sub(&order.n_waiting, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Anew: who was killed may have been about to. */
+static void count_waiting(void) {
+    uint32_t n = 0;
+    order.last = NULL;
+    for (struct thread *t = order.first; t; t = t->turn_next) {
+        order.last = t;
+        n++;
+    }
+    __atomic_store_n(&order.n_waiting, n, __ATOMIC_SEQ_CST);
+}
+
+static bool is_queued(const struct thread *t) {
+    for (const struct thread *w = order.first; w; w = w->turn_next)
+        if (w == t) return true;
+    return false;
+}
+
+void order_remove(struct thread *t) {
+    lock_take(&order.lock);
+    if (is_queued(t)) dequeue(t); /* killed while it waited */
+    count_waiting();
+    if (t->number == ORDER_PAGER) order.has_pager = false;
+    __atomic_fetch_sub(&order.n_threads, 1, __ATOMIC_RELAXED);
+    lock_drop(&order.lock);
 }
 
 static struct thread *choose(void) {
@@ -147,17 +167,18 @@ static bool hand_over(void) {
     return true;
 }
 
-/* Who was killed had the turn. If it had not begun to use it, nothing is lost. From a vfork child its parent takes it.
- * Caller holds the lock. True: nobody has the turn. */
-static bool take_from_dead(const struct thread *self) {
-    const struct thread *owner = order.owner_thread;
+/* Who was killed had the turn: it is self's. From a vfork child its parent takes it. Caller holds the lock, which is dropped
+ * if this is true. */
+static bool take_from_dead(struct thread *self) {
+    struct thread *owner = order.owner_thread;
     uint32_t state = __atomic_load_n(&order.owner, __ATOMIC_ACQUIRE);
     if (!state || (state & IN_CALL) || owner->vforked || !is_dead(owner, self)) return false;
-    if (order.has_begun)
-        say("process %d, which shares its memory with others, was killed while it ran: "
-            "a replay may not get beyond that",
-            owner->tgid);
-    __atomic_store_n(&order.owner, 0, __ATOMIC_RELEASE);
+    bool ran = order.has_begun;
+    if (is_queued(self)) dequeue(self);
+    __atomic_store_n(&order.owner, id_of(self), __ATOMIC_RELEASE);
+    now_owns(self);
+    lock_drop(&order.lock);
+    order_found_dead(owner, ran);
     return true;
 }
 
@@ -213,7 +234,7 @@ static void await_turn(struct thread *t) {
             seen_calls = calls;
             if (overdue) __atomic_store_n(&order.overdue, true, __ATOMIC_RELAXED);
             if (!(owner & IN_CALL) && overdue) {
-                if (take_from_dead(t)) continue;
+                if (take_from_dead(t)) return;
                 victim = order.owner_thread;
                 deadline = now + SLICE_NS;
             }
@@ -257,7 +278,12 @@ bool order_try(struct thread *t) {
 void order_interrupt(struct thread *t) {
     lock_take(&order.lock);
     uint32_t owner = __atomic_load_n(&order.owner, __ATOMIC_ACQUIRE);
-    if (owner && !(owner & IN_CALL) && !take_from_dead(t)) hurry_thread(order.owner_thread);
+    bool computes = owner && !(owner & IN_CALL);
+    if (computes && take_from_dead(t)) {
+        order_drop(t);
+        return;
+    }
+    if (computes) hurry_thread(order.owner_thread);
     lock_drop(&order.lock);
 }
 

@@ -25,6 +25,8 @@ bool order_is_last(void);
 #define ORDER_PAGER 0xfffff
 /* Takes the turn if nobody has it, or from a call that waits or has been seen by the last try, too. */
 bool order_try(struct thread *t);
+/* Processes that share memory can be killed one at a time. Called with the turn, which `dead` had; ran: it had begun to use it. */
+extern void (*order_found_dead)(struct thread *dead, bool ran);
 /* Asks who computes to come to a tick point. */
 void order_interrupt(struct thread *t);
 

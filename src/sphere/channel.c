@@ -24,6 +24,7 @@ static bool is_void;     /* recording has stopped: events lead nowhere */
 static uint8_t *nowhere; /* room for one event */
 static uint64_t taken;   /* events, by the reader */
 static uint64_t written; /* and by the writer */
+static uint64_t written_committed;
 
 static void wake(uint32_t *word) { SYS(futex, word, FUTEX_WAKE, INT32_MAX, 0, 0, 0); }
 
@@ -160,7 +161,7 @@ void stream_attach_writer(int fd, const struct stream *s) {
     next = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
     known = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
     bell = next;
-    written = 0;
+    written = written_committed = 0;
     is_void = is_stopped();
 }
 
@@ -221,11 +222,18 @@ void stream_cancel(const struct event *e) {
     written--;
 }
 
+void stream_roll_back(void) {
+    if (unlikely(is_void)) return;
+    next = ring->head;
+    written = written_committed;
+}
+
 uint64_t stream_written(void) { return written; }
 uint64_t stream_position(void) { return next; }
 
 void stream_commit(void) {
     if (unlikely(is_void)) return;
+    written_committed = written;
     __atomic_store_n(&ring->head, next, __ATOMIC_RELEASE);
     if (unlikely(next - bell > RING_BYTES / 4)) {
         bell = next;

@@ -44,6 +44,8 @@ extern struct stream the_stream;
 void *stream_reserve(size_t size);
 /* Takes the last one back, which has not been committed. */
 void stream_cancel(const struct event *e);
+/* Takes back all that has not been committed: who wrote it was killed. */
+void stream_roll_back(void);
 /* What has been reserved since the last commit becomes visible to the controller. */
 void stream_commit(void);
 /* A process that is not recorded: its events lead nowhere. */

@@ -462,7 +462,7 @@ static bool is_past_aim(const struct worker_place *p) {
 static void direct(struct thread *t) {
     struct worker_place p = {stream_taken(), ticks_total(t->tb), 0, 0, 0};
     bool past = debug_run.aim && compare(&p, debug_run.event, debug_run.ticks, 0) > 0;
-    t->tb->debug_step = wants_step(t);
+    t->tb->debug_step = wants_step(t) || replay_is_seeking(t);
     bool returns = base.is_fresh && t->debugged.returned == base.event && has_catches();
     t->tb->debug = t->tb->debug_step || past || stop_soon || returns || watch_is_open();
     if (!t->tb->debug) base.is_known = base.is_fresh = false;
@@ -577,6 +577,7 @@ static enum worker_reason why_stop(struct thread *t, bool moved) {
 void debug_enter(struct tblock *tb) {
     static uint32_t entries;
     struct thread *t = tb->thread;
+    if (unlikely(replay_seeks_death(tb))) return;
     if (++entries % LOOK_EVERY == 0 && !stop_soon) look_around(); /* budgets that begin anew do not end */
     bool moved = track(t);
     if (moved && debug_run.trace) remember(t);

@@ -4,6 +4,7 @@
 #include <linux/mman.h>
 #include <linux/prctl.h>
 
+#include "engine/cache.h"
 #include "inproc/hash.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
@@ -22,15 +23,20 @@ static bool is_zero(const uint64_t *page) {
     return true;
 }
 
-static void add_page(struct ev_hash *h, gaddr at) {
-    uint64_t page[PAGE_SIZE / 8];
-    bool good = debug_is_on ? shared_peek(page, at, sizeof page) : guest_copy(page, (const void *)at, sizeof page) == 0;
-    if (!good || is_zero(page)) return;
-    h->hash += hash_bytes(page, sizeof page, at);
+typedef void visit_page(gaddr at, const uint64_t *page, struct ev_hash *h);
+
+static void add_page(gaddr at, const uint64_t *page, struct ev_hash *h) {
+    h->hash += hash_bytes(page, PAGE_SIZE, at);
     h->bytes += PAGE_SIZE;
 }
 
-static void add_range(struct ev_hash *h, int pagemap, gaddr start, gaddr end) {
+static void look_at_page(gaddr at, visit_page *visit, struct ev_hash *h) {
+    uint64_t page[PAGE_SIZE / 8];
+    bool good = debug_is_on ? shared_peek(page, at, sizeof page) : guest_copy(page, (const void *)at, sizeof page) == 0;
+    if (good && !is_zero(page)) visit(at, page, h);
+}
+
+static void look_at_range(int pagemap, gaddr start, gaddr end, visit_page *visit, struct ev_hash *h) {
     uint64_t words[512];
     while (start < end) {
         size_t n = MIN((end - start) / PAGE_SIZE, ARRAY_LEN(words));
@@ -38,7 +44,7 @@ static void add_range(struct ev_hash *h, int pagemap, gaddr start, gaddr end) {
         if (got <= 0) return;
         for (size_t i = 0; i < (size_t)got / 8; i++) {
             bool there = words[i] & (PAGE_PRESENT | PAGE_SWAPPED);
-            if (there && !(words[i] & PAGE_OF_FILE)) add_page(h, start + i * PAGE_SIZE);
+            if (there && !(words[i] & PAGE_OF_FILE)) look_at_page(start + i * PAGE_SIZE, visit, h);
         }
         start += (gaddr)got / 8 * PAGE_SIZE;
     }
@@ -58,18 +64,35 @@ static long open_pagemap_anyway(void) {
 
 static bool is_private(const struct mapping *m) { return (m->flags & MAP_TYPE) == MAP_PRIVATE; }
 
-static bool hash_of(struct ev_hash *h, bool with_shared) {
-    *h = (struct ev_hash){0, 0};
+static bool look_at_memory(bool with_shared, visit_page *visit, struct ev_hash *h) {
     long pagemap = open_pagemap_anyway();
     if (pagemap < 0) return false;
     struct mapping m;
     for (size_t i = 0; aspace_nth(i, &m); i++)
         if (!m.runtime && (m.prot & PROT_READ) && (with_shared || is_private(&m)))
-            add_range(h, (int)pagemap, m.start, m.end);
+            look_at_range((int)pagemap, m.start, m.end, visit, h);
     SYS(close, pagemap);
     return true;
 }
 
-bool memory_hash(struct ev_hash *h) { return hash_of(h, false); }
+bool memory_hash(struct ev_hash *h) {
+    *h = (struct ev_hash){0, 0};
+    return look_at_memory(false, add_page, h);
+}
 
-bool memory_hash_alone(struct ev_hash *h) { return hash_of(h, true); }
+bool memory_hash_alone(struct ev_hash *h) {
+    *h = (struct ev_hash){0, 0};
+    return look_at_memory(true, add_page, h);
+}
+
+/* Calls and returns put the host's address below the program's return address. */
+static void clear_host_words(gaddr at, const uint64_t *page, struct ev_hash *unused) {
+    for (size_t i = 0; i < PAGE_SIZE / 8; i++) {
+        gaddr word = at + i * 8;
+        uint64_t above, none = 0;
+        if (likely(!page[i] || !cache_contains(page[i])) || !guest_read(&above, word + 8, 8)) continue;
+        if (cache_find_site(above).host) guest_write(word, &none, 8);
+    }
+}
+
+void memory_clear_host_words(void) { look_at_memory(false, clear_host_words, NULL); }

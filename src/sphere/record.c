@@ -76,6 +76,7 @@ static void on_syscall(struct tblock *tb) {
     if (unlikely(t->seccomp.mode) && !filters_allow(tb, nr, a, next, flags)) return;
     switch (nr) {
     case __NR_exit:
+        if (!order_is_last()) record_bury_dead(t);
         if (order_is_last() && checkpoint_before_exit(tb, next)) return;
         record_exit(tb, (int)a[0]);
         break;
@@ -180,6 +181,7 @@ void record_start(struct thread *t, const struct load_result *r, uint64_t parent
     record_calls_start();
     t->number = 0;
     if (the_stream.number == 0) outputs_identify();
+    order_found_dead = record_found_dead;
     order_start(t, the_channel->flags & CHANNEL_CHAOS);
     struct mapping m;
     uint32_t maps = 0, memory = 0;

@@ -268,6 +268,7 @@ static long perform(struct tblock *tb, uint64_t nr, uint64_t a[6], bool is_outpu
 
 void record_behind(struct thread *t, uint64_t nr) {
     if (traced_may(t)) traced_after_call(t, nr);
+    if (unlikely(nr == __NR_wait4 || nr == __NR_waitid) && order_is_shared()) record_bury_dead(t);
     if (unlikely(signals_is_waiting(t))) {
         if (signals_will_kill(t)) checkpoint_at_end(t, EVF_AFTER, CHECKPOINT_SIGNAL);
         signals_deliver_deferred(t, EVF_AFTER);

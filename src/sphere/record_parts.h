@@ -40,6 +40,10 @@ bool record_kills_itself(const struct thread *t, uint64_t nr, const uint64_t a[6
 void record_kill_self(struct tblock *tb, uint64_t nr, const uint64_t a[6]);
 /* Whether only its R-thread ends with a process: its memory is another's. */
 bool record_is_sharer(const struct thread *t);
+/* order_found_dead */
+void record_found_dead(struct thread *dead, bool ran);
+/* Notes which processes that share self's memory were killed. */
+void record_bury_dead(struct thread *self);
 /* mode.before_clone, .after_clone, .thread_begin, .thread_killed, .death, .before_exec, .exec_failed */
 void record_before_clone(struct thread *t, struct thread *child);
 void record_after_clone(struct thread *t, struct thread *child, long ret);

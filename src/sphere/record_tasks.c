@@ -8,10 +8,12 @@
 #include "recorder/order.h"
 #include "sphere/checkpoint.h"
 #include "sphere/event_log.h"
+#include "sphere/memory_hash.h"
 #include "sphere/mode.h"
 #include "sphere/schedule.h"
 #include "sphere/shared.h"
 #include "sphere/sys/special.h"
+#include "sphere/task_state.h"
 #include "sphere/thread_end.h"
 #include "sphere/traced.h"
 
@@ -22,9 +24,10 @@ static void log_child(struct thread *t, enum event_kind kind, uint64_t stream, u
     *(struct ev_child *)(e + 1) = (struct ev_child){.stream = stream, .thread = thread};
 }
 
-static void log_exit(struct thread *t, enum event_kind kind, int status) {
+static struct event *log_exit(struct thread *t, enum event_kind kind, int status) {
     struct event *e = event_new(t, kind, 0, sizeof(struct ev_exit));
     *(struct ev_exit *)(e + 1) = (struct ev_exit){.status = status};
+    return e;
 }
 
 static uint32_t n_rthreads = 1; /* numbers given out in this stream */
@@ -196,6 +199,46 @@ void record_death(struct thread *t, int signo) {
         end_of_process(t, signo);
 }
 
+/* ---- processes that were killed, but not their memory, which others have, too ---- */
+
+/* Where it was is known to the tick; what is in memory says it exactly. Caller has the turn. */
+static void bury(struct thread *t, bool ran) {
+    struct ev_hash h;
+    log_exit(t, EV_EXIT, SIGKILL_)->flags = EVF_AFTER;
+    if (ran) memory_clear_host_words(); /* in the middle of an instruction */
+    if (ran && memory_hash(&h)) *(struct ev_hash *)(event_new(t, EV_HASH, 0, sizeof h) + 1) = h;
+    thread_clear_words_of_killed(t);
+    checkpoint_forget(t);
+    t->ended = true;
+    order_remove(t);
+    t->in_use = false;
+}
+
+/* 0: nobody who could be buried. Who has not begun yet has one thread. */
+static int pid_of(const struct thread *t) {
+    if (!t->in_use || t->ended || t->vforked || t->service) return 0;
+    return t->tgid ? t->tgid : t->tid;
+}
+
+static void bury_process(int pid, const struct thread *ran) {
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (pid_of(t) == pid) bury(t, t == ran);
+    stream_commit();
+}
+
+/* order_found_dead: it had the turn. What it did not commit did not happen. */
+void record_found_dead(struct thread *dead, bool ran) {
+    stream_roll_back();
+    bury_process(dead->tgid, ran ? dead : NULL);
+}
+
+void record_bury_dead(struct thread *self) {
+    for (struct thread *t = threads_first(); t; t = t->next) {
+        int pid = pid_of(t);
+        if (pid && pid != self->tgid && task_is_over(pid)) bury_process(pid, NULL);
+    }
+}
+
 /* ---- exec ---- */
 
 static struct stream exec_stream;
@@ -206,6 +249,7 @@ static void leave_memory(struct thread *t) {
     thread_clear_words(t);
     stream_commit();
     checkpoint_park(t, true);
+    t->ended = true;
     order_remove(t);
     order_drop(t);
 }
@@ -214,6 +258,7 @@ static void come_back(struct thread *t) {
     if (!record_is_sharer(t) || t->vforked) return;
     order_add(t);
     order_take(t);
+    t->ended = false;
 }
 
 size_t record_before_exec(struct thread *t, char *options, size_t cap) {

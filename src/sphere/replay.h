@@ -20,6 +20,12 @@ void replay_restore_map(struct thread *t, const struct ev_map *v);
 /* The same for a shared file, all pages of which are this process's. */
 void replay_restore_shared(struct thread *t, const struct ev_map *v, uint32_t birth, bool owned);
 
+/* An R-thread whose process was killed while it ran is stepped to its end (replay_killed.c): whether t is, and whether that is what
+ * an instruction of tb's is to be seen for. engine_host.debug, where nobody debugs. */
+bool replay_is_seeking(const struct thread *t);
+bool replay_seeks_death(struct tblock *tb);
+void replay_step_killed(struct tblock *tb);
+
 /* For the debugger: how far the R-thread may run, anew. */
 void replay_set_budget(struct thread *t);
 

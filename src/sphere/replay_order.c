@@ -22,6 +22,10 @@ const struct event *replay_next_of_all(void) {
     for (;;) {
         const struct event *e = stream_peek();
         if (!e) replay_cut_off();
+        if (replay_is_killed(e)) {
+            replay_bury(e);
+            continue;
+        }
         if (e->kind != EV_RELEASE || !(e->flags & EVF_AFTER)) return e;
         replay_release(e);
         stream_take();

@@ -9,6 +9,17 @@
 #include "sphere/mode.h"
 #include "sphere/replay.h"
 
+/* ---- replay_killed.c: processes that share memory with others and were killed ---- */
+
+/* Whether that is what e says. */
+static inline bool replay_is_killed(const struct event *e) { return e->kind == EV_EXIT && (e->flags & EVF_AFTER); }
+/* e, the next event, says it. Does not return if it is about the R-thread that runs. */
+void replay_bury(const struct event *e);
+/* e, the next event, says it of t, which goes on until then: ticks until it is looked for. */
+uint64_t replay_budget_of_killed(struct thread *t, const struct event *e);
+/* A budget of t's has ended. False: that has other reasons. */
+bool replay_tick_of_killed(struct thread *t);
+
 /* ---- replay_check.c ---- */
 
 /* Instructions, for replay --count: those of an R-thread that ends stay counted; a forked child begins anew. */

@@ -35,6 +35,7 @@ void replay_set_budget(struct thread *t) {
         if (e->ticks < ticks_total(t->tb)) replay_diverged(t, e, "tick has passed", e->ticks, ticks_total(t->tb));
         budget = e->ticks - ticks_total(t->tb);
     }
+    if (unlikely(e->thread == t->number && replay_is_killed(e))) budget = MIN(budget, replay_budget_of_killed(t, e));
     if (e->thread == t->number && e->kind == EV_FAULT && e->code == SIGBUS_)
         shared_expect_bus(((const struct ev_signal *)(e + 1))->cr2);
     if (unlikely(debug_is_on)) budget = debug_budget(t, budget);
@@ -155,6 +156,10 @@ void replay_arm(struct thread *t) {
     for (;;) {
         const struct event *e = stream_peek();
         if (!e) replay_cut_off();
+        if (unlikely(replay_is_killed(e)) && e->thread != t->number) {
+            replay_bury(e);
+            continue;
+        }
         if (e->thread != t->number) break;
         if (e->kind == EV_HASH)
             check_hash(t, e);
@@ -212,6 +217,7 @@ static bool is_due(struct thread *t) {
 
 void replay_tick_budget(struct tblock *tb) {
     struct thread *t = tb->thread;
+    if (unlikely(replay_tick_of_killed(t))) return;
     if (unlikely(debug_is_on)) {
         if (!is_due(t)) {
             debug_tick(t);

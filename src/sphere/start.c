@@ -465,6 +465,7 @@ void start_here(uint64_t *sp) {
     if (the_mode->insn) special_recorded = the_mode->insn;
     if (the_mode != &mode_run) channel_attach(rt_fd + 1);
     if (the_mode->access) engine_host.has_break = values_has;
+    if (the_mode == &mode_replay) engine_host.debug = replay_step_killed;
     if (o.work_fd >= 0) {
         debug_start(o.work_fd, o.work_slot);
         engine_host.debug = debug_enter;

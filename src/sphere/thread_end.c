@@ -70,10 +70,19 @@ void process_clear_words(struct process *p) {
         if (t->in_use && t->process == p) robust_list(t);
 }
 
-void thread_clear_words(struct thread *t) {
-    thread_leave_mutexes(t);
+static void clear_tid(struct thread *t) {
     if (!t->clear_tid) return;
     uint32_t zero = 0;
     code_watch_before_kernel_write(t->clear_tid, 4);
     if (guest_write(t->clear_tid, &zero, 4)) SYS(futex, t->clear_tid, FUTEX_WAKE, 1, 0, 0, 0);
+}
+
+void thread_clear_words(struct thread *t) {
+    thread_leave_mutexes(t);
+    clear_tid(t);
+}
+
+void thread_clear_words_of_killed(struct thread *t) {
+    robust_list(t);
+    clear_tid(t);
 }

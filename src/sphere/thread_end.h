@@ -13,6 +13,8 @@ long thread_get_robust_list(struct thread *t, const uint64_t a[6]);
 void thread_leave_mutexes(struct thread *t);
 /* Clears the thread's id word, marks the robust mutexes that it holds, wakes who waits for them. */
 void thread_clear_words(struct thread *t);
+/* The same of another process's, which was killed. */
+void thread_clear_words_of_killed(struct thread *t);
 
 /* The same for the robust mutexes in shared memory that the threads of a process hold when it ends. */
 void process_clear_words(struct process *p);
