@@ -54,7 +54,8 @@ bool replay_seeks_death(struct tblock *tb) {
     const struct ev_hash *then = memory_then(e);
     struct ev_hash now;
     snapshot_clear_host_words(tb->thread);
-    if (then && ticks_total(tb) <= e->ticks && memory_hash(&now) && (now.hash != then->hash || now.bytes != then->bytes))
+    if (then && ticks_total(tb) <= e->ticks && memory_hash(&now) &&
+        (now.hash != then->hash || now.bytes != then->bytes))
         return true;
     replay_bury(e);
     return true;

@@ -49,7 +49,8 @@ bool task_group_is_orphaned(void) {
 
 bool task_is_over(int tid) {
     char text[512], state = task_state(tid);
-    if (state != 'Z') return state == 'X';
+    if (state == 'X') return SYS(kill, tid, 0) == -ESRCH; /* or there is no /proc here */
+    if (state != 'Z') return false;
     const char *threads = field(tid, THREADS_FIELD, text, sizeof text);
     return !threads || ((threads[0] == '0' || threads[0] == '1') && threads[1] == ' ');
 }
