@@ -6,6 +6,7 @@
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
 #include "inproc/layout.h"
+#include "inproc/lock.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
 
@@ -17,6 +18,7 @@
 #define BLOCK_ROOM (48 * 1024)  /* the most that one block with its records can take */
 #define KEPT_SLOT_SHIFT 18
 #define KEPT_MAP_START 1024 /* entries of a fresh kept region's map */
+#define KICK_PATIENCE 1000  /* looks for a kick that does not come, until the next one at who sends it */
 #define MAP_PER_BLOCK 32    /* the most map entries that one block can take */
 
 struct lock cache_lock;
@@ -291,6 +293,16 @@ static void region_unmap(struct region *r) {
     span_remove(base);
     SYS(munmap, base, size);
     if (far) engine_host.unclaim(base, size);
+}
+
+/* Who kicks may be killed before the kick is sent, if it is another process. */
+void cache_await_kick(struct tblock *t) {
+    uint32_t who;
+    for (int i = 1; (who = __atomic_load_n(&t->kick, __ATOMIC_ACQUIRE)) != 0; i++) {
+        SYS(sched_yield);
+        if (i % KICK_PATIENCE || who == t->pid || !lock_is_dead || !lock_is_dead(who)) continue;
+        __atomic_compare_exchange_n(&t->kick, &who, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+    }
 }
 
 void cache_reclaim(void) {

@@ -169,10 +169,11 @@ void cache_table_set(uint64_t table, gaddr pc, const void *host);
 void cache_safepoint(struct tblock *t);
 /* ... and that they will hold none until the next cache_safepoint: a call may take long. */
 #define EPOCH_IDLE UINT64_MAX
+void cache_await_kick(struct tblock *t);
 static inline void cache_idle(struct tblock *t) {
     __atomic_store_n(&t->epoch, EPOCH_IDLE, __ATOMIC_RELEASE);
     __asm__ volatile("" ::: "memory");
-    while (unlikely(__atomic_load_n(&t->kick, __ATOMIC_ACQUIRE))) SYS(sched_yield);
+    if (unlikely(__atomic_load_n(&t->kick, __ATOMIC_ACQUIRE))) cache_await_kick(t);
 }
 
 /* Lets go of evicted regions that no thread can be in. Caller holds cache_lock. */

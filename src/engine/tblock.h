@@ -109,7 +109,8 @@ struct tblock {
     int64_t ticks_reserve;
     uint64_t epoch; /* last cache epoch this thread has seen at a safepoint */
     uint32_t pid;   /* the kernel's, of the process that the thread is in */
-    uint32_t kick;  /* a signal of ours is on its way to the thread: it must not enter a call before */
+    uint32_t
+        kick; /* a signal of ours is on its way to the thread, from this process: it must not enter a call before */
     uint16_t guest_gs_selector;
     bool trap_flag;              /* TF as the program has it; never in rflags, where it would hit the runtime */
     bool stepped;                /* an instruction was run with the flag set, and its trap is due */

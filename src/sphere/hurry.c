@@ -21,6 +21,12 @@ void hurry_swallowed(struct tblock *tb, int signo) {
     if (signo == KICK_SIGNAL) tb->kick = 0;
 }
 
+/* `kick` names the process that kicks, like a lock. */
+static bool begin_kick(struct thread *t) {
+    uint32_t none = 0, self = lock_own_id ? lock_own_id() : 1;
+    return __atomic_compare_exchange_n(&t->tb->kick, &none, self, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
 static bool is_late(const struct thread *t, uint64_t epoch) {
     return __atomic_load_n(&t->in_use, __ATOMIC_ACQUIRE) && __atomic_load_n(&t->tid, __ATOMIC_ACQUIRE) &&
            __atomic_load_n(&t->tb->epoch, __ATOMIC_ACQUIRE) < epoch;
@@ -51,10 +57,7 @@ void hurry_threads(uint64_t epoch) {
     struct thread *chosen[16];
     size_t n = 0;
     for (struct thread *t = threads_first(); t && n < ARRAY_LEN(chosen); t = t->next) {
-        uint32_t none = 0;
-        if (t == self || !is_late(t, epoch)) continue;
-        if (__atomic_compare_exchange_n(&t->tb->kick, &none, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-            chosen[n++] = t;
+        if (t != self && is_late(t, epoch) && begin_kick(t)) chosen[n++] = t;
     }
     if (!n) return;
     barrier_everywhere();
@@ -67,9 +70,7 @@ void hurry_threads(uint64_t epoch) {
 }
 
 void hurry_thread(struct thread *t) {
-    uint32_t none = 0;
-    if (!is_late(t, EPOCH_IDLE)) return;
-    if (!__atomic_compare_exchange_n(&t->tb->kick, &none, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) return;
+    if (!is_late(t, EPOCH_IDLE) || !begin_kick(t)) return;
     barrier_everywhere();
     if (is_late(t, EPOCH_IDLE))
         send(t);
