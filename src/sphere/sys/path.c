@@ -2,6 +2,7 @@
  * Only such paths are touched; everything else goes to the kernel as it is. */
 #include <asm/stat.h>
 #include <linux/fcntl.h>
+#include <linux/inotify.h>
 #include <linux/openat2.h>
 #include <linux/stat.h>
 
@@ -87,6 +88,32 @@ long sys_faccessat(struct tblock *t, uint64_t a[6]) {
     bool follow = t->gpr[RAX] == __NR_faccessat || !(a[3] & AT_SYMLINK_NOFOLLOW);
     return at_path(t, a, (int)a[0], 1, follow);
 }
+
+/* ---- calls that only follow their path ---- */
+
+long sys_path0(struct tblock *t, uint64_t a[6]) { return at_path(t, a, AT_FDCWD, 0, true); }
+
+long sys_inotify_add_watch(struct tblock *t, uint64_t a[6]) {
+    return at_path(t, a, AT_FDCWD, 1, !(a[2] & IN_DONT_FOLLOW));
+}
+
+/* Whether a call with (dirfd, path) in front follows a link at the end of the path. */
+static bool follows(uint64_t nr, const uint64_t a[6]) {
+    switch (nr) {
+    case __NR_linkat:
+    case __NR_name_to_handle_at: return a[4] & AT_SYMLINK_FOLLOW;
+    case __NR_fchownat: return !(a[4] & AT_SYMLINK_NOFOLLOW);
+    case __NR_utimensat: return !(a[3] & AT_SYMLINK_NOFOLLOW);
+    case __NR_open_tree: return !(a[2] & AT_SYMLINK_NOFOLLOW);
+    default: return true;
+    }
+}
+
+long sys_fd0_path1(struct tblock *t, uint64_t a[6]) {
+    return fd_is_own(a[0]) ? -EBADF : at_path(t, a, (int)a[0], 1, follows(t->gpr[RAX], a));
+}
+
+long sys_linkat(struct tblock *t, uint64_t a[6]) { return fd_is_own(a[2]) ? -EBADF : sys_fd0_path1(t, a); }
 
 /* ---- readlink ---- */
 
