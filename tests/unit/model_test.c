@@ -283,6 +283,13 @@ static void test_irregular(void **state) {
     expect_range(0x5000, 4);
     call(__NR_ioctl, 0, 0x5421 /* FIONBIO */, 0x5000, 0, 0, 0);
     expect_nothing();
+    call(__NR_ioctl, 0, 0x5331 /* CDROM_GET_CAPABILITY */, 0x5000, 0, 0, 0);
+    expect_nothing();
+    call(__NR_ioctl, 0, 0x80041284 /* BLKGETZONESZ */, 0x5000, 0, 0, 0);
+    expect_range(0x5000, 4);
+    uint32_t mapper[4] = {4, 0, 0, 312}; /* struct dm_ioctl begins with a version and its size */
+    call(__NR_ioctl, 0, 0xc138fd00 /* DM_VERSION */, (uint64_t)mapper, 0, 0, 0);
+    expect_range((uint64_t)mapper, 312);
     call(__NR_ioctl, 0, 0x12345678, 0x5000, 0, 0, 0);
     assert_int_equal(n_anywhere, 1);
 }

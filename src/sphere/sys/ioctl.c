@@ -230,7 +230,31 @@ static const struct request known[] = {
     {BLKPBSZGET, 4},
     {BLKDISCARDZEROES, 4},
     {BLKROTATIONAL, 2},
+    {0x1269 /* BLKPG */, NOTHING},
+    {0x80081280 /* BLKGETDISKSEQ */, 8},
+    {0x80041284 /* BLKGETZONESZ */, 4},
+    {0x80041285 /* BLKGETNRZONES */, 4},
     {0x301 /* HDIO_GETGEO */, 16},
+    {0x30d /* HDIO_GET_IDENTITY */, 512},
+    {0x80200204 /* FDGETPRM */, 32},
+    {0x80280215 /* FDGETFDCSTAT */, 40},
+    {0x2282 /* SG_GET_VERSION_NUM */, 4},
+    {0x5305 /* CDROMREADTOCHDR */, 2},
+    {0x5306 /* CDROMREADTOCENTRY */, 12},
+    {0x5309 /* CDROMEJECT */, NOTHING},
+    {0x5310 /* CDROMMULTISESSION */, 8},
+    {0x5319 /* CDROMCLOSETRAY */, NOTHING},
+    {0x5320 /* CDROM_SET_OPTIONS */, NOTHING},
+    {0x5321 /* CDROM_CLEAR_OPTIONS */, NOTHING},
+    {0x5325 /* CDROM_MEDIA_CHANGED */, NOTHING},
+    {0x5326 /* CDROM_DRIVE_STATUS */, NOTHING},
+    {0x5327 /* CDROM_DISC_STATUS */, NOTHING},
+    {0x5329 /* CDROM_LOCKDOOR */, NOTHING},
+    {0x5331 /* CDROM_GET_CAPABILITY */, NOTHING},
+    {0x5382 /* SCSI_IOCTL_GET_IDLUN */, 8},
+    {0x5386 /* SCSI_IOCTL_GET_BUS_NUMBER */, 4},
+    {0x5394 /* CDROM_NEXT_WRITABLE */, 8},
+    {0x5395 /* CDROM_LAST_WRITTEN */, 8},
     {0x4c00 /* LOOP_SET_FD */, NOTHING},
     {0x4c01 /* LOOP_CLR_FD */, NOTHING},
     {0x4c02 /* LOOP_SET_STATUS */, NOTHING},
@@ -287,6 +311,12 @@ static void interface_list(gaddr arg, struct writes *w) {
 static void counted_list(gaddr arg, size_t head, size_t count_at, size_t count_size, size_t entry, struct writes *w) {
     uint32_t n = 0;
     if (writes_read(w, &n, arg + count_at, count_size)) writes_range(w, arg, head + (uint64_t)n * entry);
+}
+
+/* Device mapper: struct dm_ioctl, whose data_size says how much room there is, itself included. */
+static void device_mapper(gaddr arg, struct writes *w) {
+    uint32_t room = 0;
+    if (writes_read(w, &room, arg + 12, sizeof room)) writes_range(w, arg, room);
 }
 
 /* The old interface to bridges: three or four words, of which the first is the request and the second where results go. */
@@ -355,6 +385,7 @@ static void wireless(uint32_t nr, gaddr iwreq, struct writes *w) {
 void writes_ioctl(const uint64_t a[6], struct writes *w) {
     uint32_t nr = (uint32_t)a[1];
     if (nr >= WIRELESS_FIRST && nr <= WIRELESS_LAST) return wireless(nr, a[2], w);
+    if (_IOC_TYPE(nr) == 0xfd) return device_mapper(a[2], w);
     switch (nr) {
     case SIOCGIFBR:
     case SIOCSIFBR: bridge(a[2], w); return;
