@@ -57,6 +57,18 @@ void signals_apply_mask(struct thread *t) {
     SYS(rt_sigprocmask, 2, &mask, 0, 8);
 }
 
+void signals_give_back(struct thread *t) {
+    uint64_t all = ~0ull;
+    int pid = (int)SYS(getpid), tid = (int)SYS(gettid);
+    if (!the_mode->kernel_signals) return;
+    SYS(rt_sigprocmask, 2, &all, 0, 8);
+    for (int i = 0; i < t->n_pending; i++) {
+        struct siginfo_raw info = t->pending[i].info;
+        SYS(rt_tgsigqueueinfo, pid, tid, info.signo, &info);
+    }
+    t->n_pending = 0;
+}
+
 /* ---- the kernel's side: what interrupted us, and where ---- */
 
 static void regs_from(struct fault_regs *r, const struct mcontext *mc) {

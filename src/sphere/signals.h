@@ -14,6 +14,9 @@ uint64_t signals_ignored(const struct process *p);
 /* Sets the kernel's mask from t->sigmask. */
 void signals_apply_mask(struct thread *t);
 void signals_block_all(void);
+/* In front of exec: what has come and was not delivered goes back to the kernel, which keeps it, and all that comes from now
+ * on, for what the process becomes. Until signals_apply_mask(). */
+void signals_give_back(struct thread *t);
 
 /* engine_host.safepoint: delivers what is pending. */
 void signals_safepoint(struct tblock *tb);

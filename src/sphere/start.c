@@ -459,6 +459,8 @@ void start_here(uint64_t *sp) {
     SYS(rt_sigprocmask, 0, 0, &mask, 8);
     t->sigmask = o.has_mask ? o.mask : mask;
     signals_start(p, t->sigmask, o.has_ignored ? &o.ignored : NULL);
+    if (o.has_mask && the_mode->kernel_signals)
+        signals_block_all(); /* faults come again; sent ones at the first safepoint */
 
     for (char **f = o.filters; f < o.argv - 1; f++)
         if (!seccomp_from_text(&t->seccomp, *f)) die("a seccomp filter was lost in execve");
