@@ -290,6 +290,10 @@ static void test_irregular(void **state) {
     uint32_t mapper[4] = {4, 0, 0, 312}; /* struct dm_ioctl begins with a version and its size */
     call(__NR_ioctl, 0, 0xc138fd00 /* DM_VERSION */, (uint64_t)mapper, 0, 0, 0);
     expect_range((uint64_t)mapper, 312);
+    uint32_t settings[12] = {0x4c, 0, 0, 3u << 24}; /* ETHTOOL_GLINKSETTINGS: three masks of three words behind it */
+    uint64_t ifreq[5] = {0, 0, (uint64_t)settings};
+    call(__NR_ioctl, 0, 0x8946 /* SIOCETHTOOL */, (uint64_t)ifreq, 0, 0, 0);
+    expect_range((uint64_t)settings, 48 + 36);
     call(__NR_ioctl, 0, 0x12345678, 0x5000, 0, 0, 0);
     assert_int_equal(n_anywhere, 1);
 }

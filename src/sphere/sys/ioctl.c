@@ -124,6 +124,9 @@ static const struct request known[] = {
     {SIOCGIFPFLAGS, IFREQ},
     {SIOCGIFTXQLEN, IFREQ},
     {SIOCGIFMAP, IFREQ},
+    {0x8947 /* SIOCGMIIPHY */, IFREQ},
+    {0x8948 /* SIOCGMIIREG */, IFREQ},
+    {0x8949 /* SIOCSMIIREG */, NOTHING},
     {SIOCGARP, 68},
     {SIOCSIFFLAGS, NOTHING},
     {SIOCSIFADDR, NOTHING},
@@ -349,9 +352,16 @@ static void ethtool(gaddr ifreq, struct writes *w) {
         {0x3c /* GCHANNELS */, 36},    {0x3d /* SCHANNELS */, NOTHING},
         {0x41 /* GET_TS_INFO */, 44},
     };
+    enum { GLINKSETTINGS = 0x4c, SETTINGS = 48, MASK_WORDS_AT = 15, MASKS = 3 };
     uint64_t at;
     uint32_t request;
+    int8_t words = 0;
     if (!writes_read(w, &at, ifreq + 16, 8) || !writes_read(w, &request, at, 4)) return;
+    if (request == GLINKSETTINGS) {
+        if (!writes_read(w, &words, at + MASK_WORDS_AT, 1)) return;
+        writes_range(w, at, SETTINGS + MASKS * 4 * (uint64_t)(words > 0 ? words : 0));
+        return;
+    }
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
         if (sizes[i].nr == request) {
             writes_range(w, at, sizes[i].writes);
