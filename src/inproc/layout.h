@@ -13,7 +13,7 @@
  *   40400000-43ffffff  kept translations of non-PIE programs
  *   44000000-4bffffff  code cache for everything else
  *   4c000000-7effffff  MAP_32BIT; some programs want fixed places here (SBCL 50000000, Valgrind 58000000)
- *   1_00000000-        brk
+ *   1_00000000-        brk; of non-PIE programs without random addresses it is right behind them, up to 0fffffff
  *   7e80_00000000-7ed0_00000000  the program's mmap area, from the top down
  *   7ef0_00000000-7eff_00000000  the runtime */
 #ifndef REPRISE_LAYOUT_H

@@ -1,6 +1,7 @@
 #include "sphere/aspace.h"
 
 #include <linux/mman.h>
+#include <linux/personality.h>
 
 #include "ckpt/rt/track.h"
 #include "engine/cache.h"
@@ -109,7 +110,7 @@ static bool same_kind(const struct mapping *a, const struct mapping *b) {
            a->file.dev == b->file.dev && a->was_writable == b->was_writable && a->runtime == b->runtime &&
            a->object == b->object && a->tracked == b->tracked &&
            ((a->file.ino == 0 && !a->object) || a->offset + (a->end - a->start) == b->offset) &&
-           strcmp(a->name, b->name) == 0 && a->name[0] == '\0';
+           strcmp(a->name, b->name) == 0 && (a->name[0] == '\0' || strcmp(a->name, "[heap]") == 0);
 }
 
 static void merge_around(gaddr start, gaddr end) {
@@ -601,9 +602,17 @@ long aspace_shmdt(gaddr addr) {
 
 /* ---- brk ---- */
 
+/* Programs that keep data behind their end have asked for addresses that are not random, often by executing themselves
+ * again. Below the libraries there is room for that; all others get more of it far away. */
+static bool brk_stays(gaddr start) {
+    long personality = SYS(personality, 0xffffffff);
+    return start >= LAYOUT_BRK ||
+           (start < LAYOUT_LIB_BASE && !sys_failed(personality) && (personality & ADDR_NO_RANDOMIZE));
+}
+
 void aspace_set_brk(gaddr start) {
-    as->brk_start = as->brk_end =
-        PAGE_UP(start) >= LAYOUT_BRK ? PAGE_UP(start) : LAYOUT_BRK + (mix(as->seed, 7) % 4096) * PAGE_SIZE;
+    start = PAGE_UP(start);
+    as->brk_start = as->brk_end = brk_stays(start) ? start : LAYOUT_BRK + (mix(as->seed, 7) % 4096) * PAGE_SIZE;
 }
 
 void aspace_get_brk(gaddr *start, gaddr *end) {
@@ -626,11 +635,10 @@ gaddr aspace_brk(gaddr wanted) {
     if (then > now) {
         if (wanted - as->brk_start > thread_self()->process->limits.data.soft || !within_limits(then - now, true))
             goto out;
-        if (!usable(now, then - now)) goto out;
+        if (!usable(now, then - now) || overlaps(now, then, LAYOUT_LIB_BASE, LAYOUT_LIB_END)) goto out;
         long got = SYS(mmap, now, then - now, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         if (sys_failed(got)) goto out;
-        list_carve(as->brk_start, now);
-        struct mapping m = {.start = as->brk_start,
+        struct mapping m = {.start = now,
                             .end = then,
                             .prot = PROT_READ | PROT_WRITE,
                             .flags = MAP_PRIVATE | MAP_ANONYMOUS,

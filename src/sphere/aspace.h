@@ -41,7 +41,7 @@ long aspace_restore(const struct mapping *m, int fd, uint64_t base);
  * first mmap of a library. Nothing is mapped yet. `fd` (or -1) decides where, by file identity. 0 = no room. */
 gaddr aspace_place(size_t len, size_t align, int fd);
 
-/* The program's break: set once by the loader, moved by brk(). */
+/* The program's break: set once by the loader, which says where the program ends, moved by brk(). */
 void aspace_set_brk(gaddr start);
 gaddr aspace_brk(gaddr wanted);
 void aspace_get_brk(gaddr *start, gaddr *end);

@@ -146,7 +146,7 @@ void replay_start(struct thread *t, uint64_t stream) {
         replay_put(t, expect(t, EV_MEMORY));
         stream_take();
     }
-    aspace_set_brk(s.brk_start);
+    aspace_put_brk(s.brk_start, s.brk_start);
     struct process *p = t->process;
     memset(p->action, 0, sizeof p->action);
     for (int signo = 1; signo <= NSIG_MAX; signo++)
