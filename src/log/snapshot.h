@@ -51,6 +51,7 @@ struct snapshot {
 #define SNAPSHOT_HAS_OP 8
 #define SNAPSHOT_LEGACY 16 /* the call is one by int $0x80 or the vsyscall page */
 #define SNAPSHOT_OWES 32   /* vector and x87 registers are not here: EXTENDED comes in front of its call's events */
+#define SNAPSHOT_READS_IMPLY_EXEC 64 /* personality() */
 
 struct snapshot_thread {
     uint32_t number;

@@ -640,7 +640,7 @@ gaddr aspace_brk(gaddr wanted) {
         if (sys_failed(got)) goto out;
         struct mapping m = {.start = now,
                             .end = then,
-                            .prot = PROT_READ | PROT_WRITE,
+                            .prot = (uint32_t)thread_prot(thread_self(), PROT_READ | PROT_WRITE),
                             .flags = MAP_PRIVATE | MAP_ANONYMOUS,
                             .name = "[heap]"};
         list_add(&m);

@@ -82,6 +82,7 @@ static void change_places(struct thread *t, struct thread *who) {
     SWAP(t->tid, who->tid);
     SWAP(t->sigmask, who->sigmask);
     SWAP(t->altstack, who->altstack);
+    SWAP(t->reads_imply_exec, who->reads_imply_exec);
     SWAP(t->clear_tid, who->clear_tid);
     SWAP(t->robust_head, who->robust_head);
     SWAP(t->debugged, who->debugged);

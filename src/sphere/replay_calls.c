@@ -85,7 +85,7 @@ static void map_again(struct thread *t, struct mapping *m, bool is_file) {
 static void mmap_again(struct thread *t, const uint64_t a[6], long ret) {
     struct mapping m = {.start = (gaddr)ret,
                         .end = (gaddr)ret + PAGE_UP(a[1]),
-                        .prot = (uint32_t)a[2],
+                        .prot = (uint32_t)thread_prot(t, a[2]),
                         .flags = (uint32_t)a[3] & ~(uint32_t)MAP_FIXED_NOREPLACE,
                         .offset = a[3] & MAP_ANONYMOUS ? 0 : a[5],
                         .was_writable = a[2] & PROT_WRITE};
@@ -130,8 +130,8 @@ static void protect_up_to_file(gaddr start, uint64_t len, int prot) {
 static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
     struct thread *t = tb->thread;
     if (unlikely(code_watch_protected || track_closes)) model_before_kernel_write(nr, a);
-    bool is_kept_by_us = nr == __NR_set_tid_address || nr == __NR_set_robust_list;
-    if (nr == __NR_mprotect && ret == -EACCES) protect_up_to_file(a[0], a[1], (int)a[2]);
+    bool is_kept_by_us = nr == __NR_set_tid_address || nr == __NR_set_robust_list || nr == __NR_personality;
+    if (nr == __NR_mprotect && ret == -EACCES) protect_up_to_file(a[0], a[1], thread_prot(t, a[2]));
     if (sys_failed(ret) && !has_partial_effect(nr, ret)) return;
     uint64_t stack = limits_new_stack(t->process, nr, a);
     if (stack) aspace_grow_stack(stack);
@@ -145,6 +145,7 @@ static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
         break;
     case __NR_set_tid_address: thread_set_tid_address(t, a[0]); break;
     case __NR_set_robust_list: thread_set_robust_list(t, a[0], a[1]); break;
+    case __NR_personality: thread_set_personality(t, a[0]); break;
     case __NR_madvise:
         if (a[2] == MADV_FREE) a[2] = MADV_DONTNEED;
         if (changes_memory((int)a[2])) replay_check_result(t, nr, ret, sys_madvise(tb, a));

@@ -102,6 +102,7 @@ static void set_thread(struct thread *t, const struct snapshot_thread *s) {
     tb->guest_gs_selector = (uint16_t)s->gs;
     tb->trap_flag = s->flags & SNAPSHOT_TRAP_FLAG;
     tb->stepped = s->flags & SNAPSHOT_STEPPED;
+    t->reads_imply_exec = s->flags & SNAPSHOT_READS_IMPLY_EXEC;
     tb->tick_limit = ticks_left(tb) + (int64_t)s->ticks;
     t->number = s->number;
     t->tid = s->tid;

@@ -74,6 +74,7 @@ static uint32_t flags_of(const struct thread *t, bool runs) {
     if (runs && t->restore_mask) flags |= SNAPSHOT_RESTORE_MASK; /* others: their call's event will say so */
     if (t->tb->trap_flag) flags |= SNAPSHOT_TRAP_FLAG;
     if (t->tb->stepped) flags |= SNAPSHOT_STEPPED;
+    if (t->reads_imply_exec) flags |= SNAPSHOT_READS_IMPLY_EXEC;
     if (t->debugged.has_op) flags |= SNAPSHOT_HAS_OP;
     if (t->legacy.under_way) flags |= SNAPSHOT_LEGACY;
     if (!runs && !t->parked) flags |= SNAPSHOT_OWES;

@@ -1,6 +1,7 @@
 #include "sphere/thread.h"
 
 #include <linux/mman.h>
+#include <linux/personality.h>
 
 #include "inproc/fmt.h"
 #include "inproc/layout.h"
@@ -55,6 +56,14 @@ static struct thread *slot_make(void) {
     h->thread.next = threads;
     __atomic_store_n(&threads, &h->thread, __ATOMIC_RELEASE);
     return &h->thread;
+}
+
+void thread_set_personality(struct thread *t, uint64_t personality) {
+    if ((uint32_t)personality != UINT32_MAX) t->reads_imply_exec = personality & READ_IMPLIES_EXEC;
+}
+
+int thread_prot(const struct thread *t, uint64_t prot) {
+    return (int)prot | ((prot & PROT_READ) && t->reads_imply_exec ? PROT_EXEC : 0);
 }
 
 struct thread *thread_new(struct process *p, struct files *files) {

@@ -114,6 +114,7 @@ struct thread {
     uint64_t saved_mask; /* sigsuspend & co: mask to restore after delivery */
     bool restore_mask;
     struct altstack altstack;
+    bool reads_imply_exec; /* personality(READ_IMPLIES_EXEC) */
     int n_pending;
     struct pending_signal pending[PENDING_MAX];
     uint64_t fault_err, fault_trapno, fault_cr2; /* of the pending fault, as the kernel reported them */
@@ -171,6 +172,10 @@ struct process *thread_own_process(struct thread *t);
 struct files *thread_own_files(struct thread *t);
 /* prctl(PR_SET_NAME, name) */
 void thread_take_name(struct thread *t, gaddr name);
+/* personality() has succeeded. */
+void thread_set_personality(struct thread *t, uint64_t personality);
+/* What the program gets that asks for `prot`. */
+int thread_prot(const struct thread *t, uint64_t prot);
 /* Around fork: nobody is in the middle of making a thread. Then in the child: only `self` is left. */
 void threads_hold(void);
 void threads_release(void);

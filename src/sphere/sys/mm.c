@@ -29,23 +29,24 @@ long sys_mmap(struct tblock *t, uint64_t a[6]) {
     if (a[5] & ~PAGE_MASK) return -EINVAL;
     if (!(a[3] & MAP_ANONYMOUS) && fd_is_own(a[4])) return -EBADF;
     if (!(a[3] & MAP_ANONYMOUS) && the_mode->own_memory_only && is_kernels((int)a[4])) return -ENODEV;
-    if (mdwe_refuses((int)a[2], true)) return -EACCES;
-    code_files_mapped((int)a[4], (int)a[2], (int)a[3]);
-    return aspace_mmap(a[0], a[1], (int)a[2], (int)a[3], (int)a[4], a[5]);
+    int prot = thread_prot(t->thread, a[2]);
+    if (mdwe_refuses(prot, true)) return -EACCES;
+    code_files_mapped((int)a[4], prot, (int)a[3]);
+    return aspace_mmap(a[0], a[1], prot, (int)a[3], (int)a[4], a[5]);
 }
 
 long sys_munmap(struct tblock *t, uint64_t a[6]) { return aspace_munmap(a[0], a[1]); }
 
 long sys_mprotect(struct tblock *t, uint64_t a[6]) {
     struct mapping m;
-    if (unlikely(mdwe_refuses((int)a[2], false)) &&
-        mdwe_refuses((int)a[2], aspace_find(a[0], &m) && (m.prot & PROT_EXEC)))
+    int prot = thread_prot(t->thread, a[2]);
+    if (unlikely(mdwe_refuses(prot, false)) && mdwe_refuses(prot, aspace_find(a[0], &m) && (m.prot & PROT_EXEC)))
         return -EACCES;
-    return aspace_mprotect(a[0], a[1], (int)a[2]);
+    return aspace_mprotect(a[0], a[1], prot);
 }
 
 long sys_pkey_mprotect(struct tblock *t, uint64_t a[6]) {
-    if ((int)a[3] == -1) return aspace_mprotect(a[0], a[1], (int)a[2]);
+    if ((int)a[3] == -1) return aspace_mprotect(a[0], a[1], thread_prot(t->thread, a[2]));
     return -EINVAL; /* no keys are given out */
 }
 

@@ -109,6 +109,12 @@ static void write_tid(gaddr word, long tid) {
     guest_write(word, &value, 4);
 }
 
+long sys_personality(struct tblock *t, uint64_t a[6]) {
+    long ret = gate_syscall(__NR_personality, a);
+    if (!sys_failed(ret)) thread_set_personality(t->thread, a[0]);
+    return ret;
+}
+
 struct thread *thread_make_child(struct tblock *t, uint64_t flags, gaddr stack) {
     struct thread *self = t->thread;
     struct thread *child = thread_new(self->process, self->files);
@@ -129,6 +135,7 @@ struct thread *thread_make_child(struct tblock *t, uint64_t flags, gaddr stack) 
     }
     child->sigmask = self->sigmask;
     child->seccomp = self->seccomp;
+    child->reads_imply_exec = self->reads_imply_exec;
     memcpy(child->debugged.name, self->debugged.name, sizeof child->debugged.name);
     if (!(flags & CLONE_VM) || (flags & CLONE_VFORK)) child->altstack = self->altstack;
     child->vforked = flags & CLONE_VFORK;
