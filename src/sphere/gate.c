@@ -78,12 +78,11 @@ void gate_on_syscall(struct tblock *t) {
     long ret = special ? special(t, a) : gate_syscall((long)nr, a);
     __atomic_store_n(&t->thread->in_call, false, __ATOMIC_RELEASE);
     if (unlikely(ret == -EINTR) && traced_interrupted(t->thread)) ret = GATE_ABORTED;
-    if (nr == __NR_rt_sigreturn) return; /* every register comes from the frame */
     if (ret == GATE_ABORTED) {
         gate_retry(t, next);
         if (traced_may(t->thread)) traced_aborted(t->thread, nr);
         return;
     }
-    gate_finish(t, next, flags, ret);
+    if (nr != __NR_rt_sigreturn) gate_finish(t, next, flags, ret); /* there every register comes from the frame */
     if (traced_may(t->thread)) traced_after_call(t->thread, nr);
 }

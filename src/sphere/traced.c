@@ -442,6 +442,7 @@ static void stop_for_event(struct thread *t, uint64_t nr) {
 /* The end of a call is shown once: to who asked for it, or as a step, unless PTRACE_SYSEMU has shown the call instead. */
 void traced_after_call(struct thread *t, uint64_t nr) {
     if (t->trace_event && t->tracee) stop_for_event(t, nr);
+    if (nr == __NR_rt_sigreturn) nr = ORIG_RAX_NONE; /* in no call, as the program was at the signal */
     struct stop s = {.flags = EVF_AFTER, .orig_rax = nr};
     if (t->tracee && t->tracee->how == RESUME_SYSCALL)
         stop_after_call(t, &s, (int64_t)t->tb->gpr[RAX]);
