@@ -177,7 +177,10 @@ static void fork_process(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr ne
     struct thread *t = tb->thread;
     const struct event *e = replay_next(t);
     if (e->kind == EV_FORK) {
-        if (do_fork(t, e) && r.stack) tb->gpr[RSP] = r.stack;
+        if (do_fork(t, e)) {
+            if (r.flags & CLONE_CHILD_CLEARTID) thread_set_tid_address(t, r.child_tid);
+            if (r.stack) tb->gpr[RSP] = r.stack;
+        }
         e = replay_next(t);
     }
     struct ev_syscall s = replay_take_call(t, e, nr, a);

@@ -153,6 +153,7 @@ void threads_after_fork(struct thread *self) {
     self->tb->pid = (uint32_t)self->tgid;
     self->tid = (int)SYS(gettid);
     self->n_pending = 0; /* nothing could come since the fork: it was all sent to the parent */
+    self->clear_tid = self->robust_head = 0;
     self->tracee = NULL;
     traced_step_over(self); /* the parent's */
     self->kicked = self->traced_by_outsider = false;

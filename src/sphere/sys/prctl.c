@@ -6,6 +6,7 @@
 
 #include "inproc/layout.h"
 #include "inproc/sys.h"
+#include "sphere/mode.h"
 #include "sphere/runtime.h"
 #include "sphere/sys/special.h"
 
@@ -58,12 +59,19 @@ static long set_name(struct thread *t, const uint64_t a[6]) {
     return ret;
 }
 
+/* While recording, the kernel knows no such word (thread_end.h). */
+static long get_tid_address(const struct thread *t, const uint64_t a[6]) {
+    if (!the_mode->before_clone) return gate_syscall(__NR_prctl, a);
+    return guest_write(a[1], &t->clear_tid, 8) ? 0 : -EFAULT;
+}
+
 long sys_prctl(struct tblock *t, uint64_t a[6]) {
     switch ((int)a[0]) {
     case PR_SET_SECCOMP: return set_seccomp(t, a);
     case PR_GET_SECCOMP: return t->thread->seccomp.mode;
     case PR_SET_MM: return set_mm(a);
     case PR_SET_NAME: return set_name(t->thread, a);
+    case PR_GET_TID_ADDRESS: return get_tid_address(t->thread, a);
     case PR_SET_MDWE: return set_mdwe(a);
     case PR_GET_MDWE: return a[1] || a[2] || a[3] || a[4] ? -EINVAL : (long)the_runtime.mdwe;
     case PR_SET_TSC: return a[1] == PR_TSC_ENABLE ? 0 : -EINVAL; /* the runtime reads the clock, too */

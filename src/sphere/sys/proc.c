@@ -11,6 +11,7 @@
 #include "sphere/code_watch.h"
 #include "sphere/mode.h"
 #include "sphere/sys/special.h"
+#include "sphere/thread_end.h"
 #include "sphere/trace_table.h"
 #include "sphere/traced.h"
 
@@ -69,7 +70,7 @@ static void release_everything(struct process *p) {
 }
 
 /* A child with its own copy of everything: it goes on right here. */
-static long fork_here(struct tblock *t, long nr, const uint64_t args[6], uint64_t flags, gaddr stack) {
+static long fork_here(struct tblock *t, long nr, const uint64_t args[6], uint64_t flags, gaddr stack, gaddr tid_word) {
     struct trace_follow follow = traced_follows(t->thread, flags);
     uint64_t all =
         ~0ull; /* synchronous ones, too: what is queued at the fork is the parent's, what comes later the child's */
@@ -81,6 +82,10 @@ static long fork_here(struct tblock *t, long nr, const uint64_t args[6], uint64_
         threads_after_fork(t->thread);
         signals_catch_own(t->thread->process);
         t->thread->process->pid = (int)SYS(getpid);
+        if (the_mode->before_clone) { /* cleared by us (thread_end.h) */
+            if (flags & CLONE_CHILD_CLEARTID) thread_set_tid_address(t->thread, tid_word);
+            SYS(set_tid_address, 0);
+        }
         if (stack) t->gpr[RSP] = stack;
     }
     release_everything(t->thread->process);
@@ -191,7 +196,7 @@ long sys_clone(struct tblock *t, uint64_t a[6]) {
     uint64_t flags = a[0];
     if (!(flags & CLONE_VM)) {
         uint64_t args[6] = {a[0], 0, a[2], a[3], a[4], 0};
-        return fork_here(t, __NR_clone, args, flags, a[1]);
+        return fork_here(t, __NR_clone, args, flags, a[1], a[3]);
     }
     uint64_t args[6] = {a[0], 0, a[2], a[3], a[4], 0};
     return clone_vm(t, __NR_clone, args, &args[0], 0, &args[3], a[1], &args[1], NULL);
@@ -214,7 +219,7 @@ long sys_clone3(struct tblock *t, uint64_t a[6]) {
     uint64_t args[6] = {(uint64_t)&ca, size, 0, 0, 0, 0};
     if (!(ca.flags & CLONE_VM)) {
         ca.stack = ca.stack_size = 0;
-        return fork_here(t, __NR_clone3, args, ca.flags | ca.exit_signal, stack);
+        return fork_here(t, __NR_clone3, args, ca.flags | ca.exit_signal, stack, ca.child_tid);
     }
     return clone_vm(t, __NR_clone3, args, (uint64_t *)&ca.flags, ca.exit_signal, (uint64_t *)&ca.child_tid, stack,
                     (uint64_t *)&ca.stack, (uint64_t *)&ca.stack_size);
@@ -222,7 +227,7 @@ long sys_clone3(struct tblock *t, uint64_t a[6]) {
 
 long sys_fork(struct tblock *t, uint64_t a[6]) {
     uint64_t args[6] = {0};
-    return fork_here(t, __NR_fork, args, 17 /* SIGCHLD */, 0);
+    return fork_here(t, __NR_fork, args, 17 /* SIGCHLD */, 0, 0);
 }
 
 long sys_vfork(struct tblock *t, uint64_t a[6]) {
