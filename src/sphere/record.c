@@ -106,6 +106,10 @@ static void on_insn(struct tblock *tb) {
     struct recorded_insn in;
     struct ev_insn result;
     if (!recorded_insn_decode(tb, &in)) return;
+    if (unlikely(tb->thread->tsc_faults) && recorded_insn_is_tsc(&in)) {
+        recorded_insn_forbid(tb);
+        return;
+    }
     checkpoint_op(tb->thread);
     recorded_insn_execute(&in, tb, &result);
     cpu_level_mask(in.which, (uint32_t)tb->gpr[RAX], (uint32_t)tb->gpr[RCX], &result);

@@ -64,6 +64,12 @@ static void refuse(struct tblock *t, bool undefined) {
         signals_raise(t, &(struct guest_fault){SIGSEGV_, SI_KERNEL_, 0, TRAP_PROTECTION, 0});
 }
 
+bool recorded_insn_is_tsc(const struct recorded_insn *in) {
+    return in->which == RECORDED_RDTSC || in->which == RECORDED_RDTSCP;
+}
+
+void recorded_insn_forbid(struct tblock *t) { refuse(t, false); }
+
 static bool read_selector(struct tblock *t, const struct insn *in, const uint8_t *bytes, struct recorded_insn *out) {
     out->reg = (uint8_t)operand_reg(in, bytes);
     out->size = (uint8_t)operand_size(in, bytes);

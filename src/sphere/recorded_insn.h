@@ -16,6 +16,10 @@ struct recorded_insn {
 /* The instruction at t->pc. False: nothing is left to do at this pc; the processor refuses the instruction and its signal was
  * raised, or there is another instruction by now, which will be run. */
 bool recorded_insn_decode(struct tblock *t, struct recorded_insn *out);
+/* It reads the time-stamp counter, which the program may have had forbidden to itself. */
+bool recorded_insn_is_tsc(const struct recorded_insn *in);
+/* The processor's answer to what it will not do: the fault is raised. */
+void recorded_insn_forbid(struct tblock *t);
 /* Executes it with the inputs in the thread block. */
 void recorded_insn_execute(const struct recorded_insn *in, const struct tblock *t, struct ev_insn *result);
 /* Results into registers and flags, pc behind the instruction. */

@@ -266,6 +266,10 @@ void replay_insn(struct tblock *tb) {
     struct thread *t = tb->thread;
     struct recorded_insn in;
     if (!recorded_insn_decode(tb, &in)) return;
+    if (!debug_is_diverted && recorded_insn_is_tsc(&in) && replay_next(t)->kind != EV_INSN) {
+        recorded_insn_forbid(tb); /* PR_SET_TSC */
+        return;
+    }
     if (unlikely(debug_is_on)) debug_op(t, false);
     if (debug_is_diverted) {
         struct ev_insn now;

@@ -233,6 +233,10 @@ static void execute_recorded(struct tblock *t) {
     struct recorded_insn in;
     struct ev_insn result;
     if (!recorded_insn_decode(t, &in)) return;
+    if (unlikely(t->thread->tsc_faults) && recorded_insn_is_tsc(&in)) {
+        recorded_insn_forbid(t);
+        return;
+    }
     recorded_insn_execute(&in, t, &result);
     recorded_insn_apply(&in, t, &result);
 }

@@ -4,7 +4,7 @@
  * execve. Keys: cache, cachedir, seed (hex), cachesize and cachelimit (KB), trace,
  * traces (the descriptor behind the runtime's own leads to the trace table), single-from, crash, policy, mode, store, verify, cpu; from execve only: execfd (PATH is
  * open there), rtfd (so is the runtime),
- * mask (the program's signal mask, hex), ignored (signals, hex), vdso (lengths of its pieces), cpuid (what it answers), boot (which one this is, kept_mark.h), limits, mdwe, traced, stream, ring, oldring, parent, outs (recording), crowded (no descriptors are left). After PATH may come the program's seccomp
+ * mask (the program's signal mask, hex), ignored (signals, hex), vdso (lengths of its pieces), cpuid (what it answers), boot (which one this is, kept_mark.h), limits, mdwe, notsc, traced, stream, ring, oldring, parent, outs (recording), crowded (no descriptors are left). After PATH may come the program's seccomp
  * filters, one argument each. */
 #include <asm/stat.h>
 #include <elf.h>
@@ -77,6 +77,7 @@ struct orders {
     uint32_t old_ring;
     uint64_t outs[3];
     bool has_traces; /* the second descriptor of ours leads to the trace table */
+    bool no_tsc;     /* PR_SET_TSC lives through execve */
     bool traced;     /* the program that has ended in this execve was traced */
 };
 
@@ -151,6 +152,7 @@ static void read_option(struct orders *o, const char *key) {
         o->outs[2] = read_hex(&value);
     }
     if (str_starts(key, "traces=")) o->has_traces = true;
+    if (str_starts(key, "notsc=")) o->no_tsc = true;
     if (str_starts(key, "traced=")) o->traced = true;
     if (str_starts(key, "execfd=")) o->exec_fd = (int)number(value, 10);
     if (str_starts(key, "rtfd=")) o->rt_fd = (int)number(value, 10);
@@ -172,9 +174,10 @@ static void read_option(struct orders *o, const char *key) {
 
 /* What concerns one execve alone is not handed on. */
 static bool is_for_once(const char *key) {
-    static const char *const keys[] = {"execfd=", "rtfd=",   "mask=",   "mdwe=",    "crowded=", "limits=", "chanfd=",
-                                       "sockfd=", "workfd=", "slot=",   "imagefd=", "stream=",  "ring=",   "oldring=",
-                                       "parent=", "outs=",   "traced=", "ignored=", "vdso=",    "cpuid=",  "boot="};
+    static const char *const keys[] = {
+        "execfd=", "rtfd=",   "mask=",    "mdwe=",    "notsc=",  "crowded=", "limits=",  "chanfd=",
+        "sockfd=", "workfd=", "slot=",    "imagefd=", "stream=", "ring=",    "oldring=", "parent=",
+        "outs=",   "traced=", "ignored=", "vdso=",    "cpuid=",  "boot="};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if (str_starts(key, keys[i])) return true;
     return false;
@@ -464,6 +467,8 @@ void start_here(uint64_t *sp) {
 
     for (char **f = o.filters; f < o.argv - 1; f++)
         if (!seccomp_from_text(&t->seccomp, *f)) die("a seccomp filter was lost in execve");
+    t->tsc_faults = o.no_tsc && the_policy->intercept;
+    if (o.no_tsc && !the_policy->intercept) SYS(prctl, PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
     if (the_mode->insn) special_recorded = the_mode->insn;
     if (the_mode != &mode_run) channel_attach(rt_fd + 1);
     if (the_mode->access) engine_host.has_break = values_has;

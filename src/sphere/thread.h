@@ -123,6 +123,7 @@ struct thread {
     struct guest_fault copy_fault; /* why guest_copy() failed last */
     uint8_t *sigstack;             /* the runtime's own alternate stack */
     struct seccomp seccomp;        /* the program's own filters */
+    bool tsc_faults;               /* PR_SET_TSC; recording: replay finds the faults in the log */
     struct legacy_call legacy;
     uint32_t number;              /* R-thread number within the stream; recording and replay */
     gaddr clear_tid, robust_head; /* set_tid_address, set_robust_list; recording and replay */

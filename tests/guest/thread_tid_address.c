@@ -14,7 +14,9 @@ static int *tid_address(void) {
     return prctl(PR_GET_TID_ADDRESS, &at, 0, 0, 0) ? NULL : at;
 }
 
-static const char *name(const void *at) { return !at ? "none" : at == &word ? "word" : at == &other ? "other" : "its own"; }
+static const char *name(const void *at) {
+    return !at ? "none" : at == &word ? "word" : at == &other ? "other" : "its own";
+}
 
 static void *thread(void *arg) {
     printf("thread: %s, then", name(tid_address()));

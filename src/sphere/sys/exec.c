@@ -223,6 +223,7 @@ static void make_options(struct thread *t, const struct exec *e, char *out, size
     n += fmt_into(out + n, cap - n, ",limits=%s", limits);
     if (the_runtime.mdwe && !(the_runtime.mdwe & MDWE_NO_INHERIT))
         n += fmt_into(out + n, cap - n, ",mdwe=%u", the_runtime.mdwe);
+    if (t->tsc_faults) n += fmt_into(out + n, cap - n, ",notsc=1");
     if (t->tracee) n += fmt_into(out + n, cap - n, ",traced=1");
     if (the_mode->before_exec) the_mode->before_exec(t, out + n, cap - n);
 }

@@ -65,6 +65,20 @@ static long get_tid_address(const struct thread *t, const uint64_t a[6]) {
     return guest_write(a[1], &t->clear_tid, 8) ? 0 : -EFAULT;
 }
 
+/* Where rdtsc leaves the cache, the runtime executes it, and reads the clock with it, too: the kernel is not asked. */
+static long set_tsc(struct thread *t, const uint64_t a[6]) {
+    if (!the_policy->intercept) return gate_syscall(__NR_prctl, a);
+    if (a[1] != PR_TSC_ENABLE && a[1] != PR_TSC_SIGSEGV) return -EINVAL;
+    t->tsc_faults = a[1] == PR_TSC_SIGSEGV;
+    return 0;
+}
+
+static long get_tsc(const struct thread *t, const uint64_t a[6]) {
+    if (!the_policy->intercept) return gate_syscall(__NR_prctl, a);
+    int value = t->tsc_faults ? PR_TSC_SIGSEGV : PR_TSC_ENABLE;
+    return guest_write(a[1], &value, sizeof value) ? 0 : -EFAULT;
+}
+
 long sys_prctl(struct tblock *t, uint64_t a[6]) {
     switch ((int)a[0]) {
     case PR_SET_SECCOMP: return set_seccomp(t, a);
@@ -74,8 +88,9 @@ long sys_prctl(struct tblock *t, uint64_t a[6]) {
     case PR_GET_TID_ADDRESS: return get_tid_address(t->thread, a);
     case PR_SET_MDWE: return set_mdwe(a);
     case PR_GET_MDWE: return a[1] || a[2] || a[3] || a[4] ? -EINVAL : (long)the_runtime.mdwe;
-    case PR_SET_TSC: return a[1] == PR_TSC_ENABLE ? 0 : -EINVAL; /* the runtime reads the clock, too */
-    case PR_SET_SYSCALL_USER_DISPATCH: return -EINVAL;           /* as kernels without it */
+    case PR_SET_TSC: return set_tsc(t->thread, a);
+    case PR_GET_TSC: return get_tsc(t->thread, a);
+    case PR_SET_SYSCALL_USER_DISPATCH: return -EINVAL; /* as kernels without it */
     default: return gate_syscall(__NR_prctl, a);
     }
 }

@@ -141,6 +141,7 @@ struct thread *thread_make_child(struct tblock *t, uint64_t flags, gaddr stack) 
     child->sigmask = self->sigmask;
     child->seccomp = self->seccomp;
     child->reads_imply_exec = self->reads_imply_exec;
+    child->tsc_faults = self->tsc_faults;
     memcpy(child->debugged.name, self->debugged.name, sizeof child->debugged.name);
     if (!(flags & CLONE_VM) || (flags & CLONE_VFORK)) child->altstack = self->altstack;
     child->vforked = flags & CLONE_VFORK;
