@@ -110,6 +110,7 @@ static bool has_shared_memory(void) {
 
 static bool is_possible(const struct thread *self) {
     if (file_changes_any() || __atomic_load_n(&the_channel->stopped, __ATOMIC_ACQUIRE)) return false;
+    if (the_runtime.has_ldt) return false;
     if (shared_active && !shared_is_all_ours(SHARED_MOST)) return false;
     for (struct thread *t = threads_first(); t; t = t->next)
         if (!is_readable_by_others(t, self)) return false;

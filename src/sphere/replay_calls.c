@@ -150,6 +150,9 @@ static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
         if (a[2] == MADV_FREE) a[2] = MADV_DONTNEED;
         if (changes_memory((int)a[2])) replay_check_result(t, nr, ret, sys_madvise(tb, a));
         break;
+    case __NR_modify_ldt: /* errors have 32 bits there */
+        if (ret == 0) replay_check_result(t, nr, ret, sys_modify_ldt(tb, a));
+        break;
     case __NR_mprotect:
     case __NR_pkey_mprotect:
     case __NR_munmap:

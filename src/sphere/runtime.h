@@ -15,6 +15,7 @@ struct runtime {
     uint64_t *kernel_auxv; /* while the program is loaded: it may put something else there */
     bool has_fsgsbase;     /* the kernel lets programs read their segment bases */
     uint32_t mdwe;         /* PR_SET_MDWE, as the program set it */
+    bool has_ldt;          /* modify_ldt() has given the process segments of its own */
     char exe_path[4096];   /* the program: what /proc/self/exe must say */
     uint64_t exe_dev, exe_ino;
     gaddr exe_map; /* some address where it is mapped */

@@ -5,15 +5,16 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/runtime.h"
+#include "sphere/segment.h"
 #include "sphere/sigframe.h"
 
 #define ARCH_SET_GS 0x1001
-#define ARCH_SET_FS 0x1002
 #define ARCH_GET_FS 0x1003
 
 struct scheduled {
     uint64_t sp; /* of its suspended code */
     uint64_t fs_base;
+    struct selectors selectors;
     uint8_t *extended; /* vector and x87 registers */
     struct scheduled *next_free;
 };
@@ -72,6 +73,8 @@ void schedule_start(struct thread *t) { t->scheduled = scheduled_new(); }
 void schedule_add(struct thread *t, void (*entry)(void), uint64_t fs_base) {
     t->scheduled = scheduled_new();
     t->scheduled->fs_base = fs_base;
+    t->scheduled->selectors = segment_selectors();
+    if (fs_base != schedule_fs_base()) t->scheduled->selectors.fs = 0; /* CLONE_SETTLS */
     sigframe_save_extended(t->scheduled->extended);
     uint64_t *sp = (uint64_t *)(t->tb->rt_sp & ~15ul);
     *--sp = 0; /* the entry finds the stack as after a call */
@@ -93,9 +96,10 @@ static void bury(void) {
 void schedule_switch(struct thread *to) {
     struct thread *from = thread_self();
     from->scheduled->fs_base = schedule_fs_base();
+    from->scheduled->selectors = segment_selectors();
     sigframe_save_extended(from->scheduled->extended);
     SYS(arch_prctl, ARCH_SET_GS, to->tb);
-    SYS(arch_prctl, ARCH_SET_FS, to->scheduled->fs_base);
+    segment_set_selectors(&to->scheduled->selectors, to->scheduled->fs_base);
     sigframe_load_extended(to->scheduled->extended);
     schedule_swap(&from->scheduled->sp, to->scheduled->sp);
     bury();

@@ -27,6 +27,7 @@
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
 #include "sphere/code_watch.h"
+#include "sphere/segment.h"
 #include "sphere/sys/special.h"
 
 struct __attribute__((packed)) epoll_event_raw {
@@ -40,7 +41,7 @@ struct __attribute__((packed)) epoll_event_raw {
 #define IRREGULAR(X) \
     X(ioctl) X(mincore) X(madvise) X(mseal) X(getsockopt) X(setsockopt) X(clone) X(clone3) X(exit) X(wait4) \
     X(semctl) X(msgrcv) X(fcntl) X(prctl) X(nanosleep) X(clock_nanosleep) X(futex) X(futex2) X(futex_waitv) \
-    X(futex_requeue) X(keyctl) X(name_to_handle) X(getxattrat) X(quotactl) X(quotactl_fd) X(sysfs) X(ptrace)
+    X(futex_requeue) X(keyctl) X(name_to_handle) X(getxattrat) X(quotactl) X(quotactl_fd) X(sysfs) X(ptrace) X(modify_ldt)
 // clang-format on
 #define IRREGULAR_ENUM(name) BY_##name,
 #define IRREGULAR_DECLARE(name) irregular_fn writes_##name;
@@ -212,6 +213,7 @@ enum does model_does(uint64_t nr, const uint64_t a[6]) {
         }
     case __NR_arch_prctl: /* bases of segments, and leave to use AMX */
         return (a[0] >= ARCH_SET_GS && a[0] <= ARCH_GET_GS) || a[0] == REQ_XCOMP_PERM ? DOES_REEXEC : DOES_EMULATE;
+    case __NR_modify_ldt: return segment_reads_ldt(a) ? DOES_EMULATE : DOES_REEXEC;
     default: return model_rows[nr].does;
     }
 }
@@ -311,6 +313,12 @@ void writes_setsockopt(const uint64_t a[6], struct writes *w) {
 
 void writes_getsockopt(const uint64_t a[6], struct writes *w) {
     if (a[1] == 6 /* SOL_TCP */ && a[2] == 35 /* TCP_ZEROCOPY_RECEIVE: names more memory */) w->anywhere(w);
+}
+
+void writes_modify_ldt(const uint64_t a[6], struct writes *w) {
+    int ret = (int)w->ret; /* the call gives 32 bits, errors too */
+    if (!segment_reads_ldt(a) || (w->is_done && ret < 0 && ret != -EFAULT)) return;
+    writes_range(w, a[1], w->is_done && ret > 0 ? MIN((uint32_t)ret, a[2]) : a[2]);
 }
 
 /* What the kernel does for an ending thread: clears its tid word, marks the robust mutexes it holds. */

@@ -1,4 +1,4 @@
-/* prctl, seccomp, arch_prctl: what would touch the runtime is done by us or refused; the rest goes to the kernel. */
+/* prctl, seccomp, arch_prctl, modify_ldt: what would touch the runtime is done by us or refused; the rest goes to the kernel. */
 #include <asm/prctl.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
@@ -8,6 +8,7 @@
 #include "inproc/sys.h"
 #include "sphere/mode.h"
 #include "sphere/runtime.h"
+#include "sphere/segment.h"
 #include "sphere/sys/special.h"
 
 #ifndef PR_SET_MDWE
@@ -116,4 +117,11 @@ long sys_arch_prctl(struct tblock *t, uint64_t a[6]) {
     case ARCH_SHSTK_ENABLE: return -EOPNOTSUPP;
     default: return gate_syscall(__NR_arch_prctl, a);
     }
+}
+
+/* The table belongs to the address space. gs stays as it was loaded, as without us. */
+long sys_modify_ldt(struct tblock *t, uint64_t a[6]) {
+    long ret = gate_syscall(__NR_modify_ldt, a);
+    if (ret == 0 && !segment_reads_ldt(a)) the_runtime.has_ldt = true;
+    return ret;
 }

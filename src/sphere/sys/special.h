@@ -32,7 +32,7 @@ int foreign_memory_owner(int fd); /* whose it is; 0: it is none */
 bool foreign_memory_write(int fd, gaddr from, uint64_t len, int64_t at, long *ret);
 bool foreign_memory_writev(int fd, gaddr v, uint64_t n, int64_t at, long *ret);
 /* prctl.c */
-gate_fn sys_prctl, sys_seccomp, sys_arch_prctl;
+gate_fn sys_prctl, sys_seccomp, sys_arch_prctl, sys_modify_ldt;
 /* fd.c: calls that could reach our own descriptor. sys_fdN: argument N names one and nothing else is special. */
 gate_fn sys_close, sys_close_range, sys_dup2, sys_fd0, sys_fd1, sys_fd02, sys_fd3, sys_getdents, sys_sendmsg,
     sys_sendmmsg, sys_select, sys_poll;
