@@ -21,8 +21,8 @@ const char *syscall_name(unsigned number) {
 }
 
 static const char *insn_name(unsigned code) {
-    static const char *const names[] = {"",       "rdtsc", "rdtscp", "cpuid", "rdrand",
-                                        "rdseed", "rdpid", "xgetbv", "lsl",   "shared"};
+    static const char *const names[] = {"",      "rdtsc",  "rdtscp", "cpuid",  "rdrand", "rdseed",
+                                        "rdpid", "xgetbv", "lsl",    "shared", "x87"};
     return code < sizeof names / sizeof *names ? names[code] : "";
 }
 

@@ -167,10 +167,12 @@ enum recorded_kind {
     RECORDED_XGETBV,
     RECORDED_LSL,
     RECORDED_SHARED, /* any that touches a value in memory which processes share */
+    RECORDED_X87,    /* fnstenv, fnsave */
 };
 
 struct ev_insn {
-    /* after the instruction; the one destination of rdrand, rdseed, rdpid, lsl is in rax. RECORDED_SHARED: rax is what memory held */
+    /* after the instruction; the one destination of rdrand, rdseed, rdpid, lsl is in rax. RECORDED_SHARED: rax is what memory held.
+     * RECORDED_X87: rax and rbx are the addresses that were stored, as they lie in memory */
     uint64_t rax, rbx, rcx, rdx;
     uint64_t flags; /* CF after rdrand, rdseed; ZF after lsl */
 };

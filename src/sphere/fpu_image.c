@@ -1,6 +1,7 @@
 #include "sphere/fpu_image.h"
 
 #include "engine/engine.h"
+#include "inproc/str.h"
 #include "sphere/cpuid_answers.h"
 #include "sphere/gate.h"
 #include "sphere/mode.h"
@@ -20,20 +21,31 @@ void fpu_image_start(void) {
     forgets = image[1] == 0;
 }
 
-/* fnstenv shows what the processor has not forgotten yet: whether there was a change of threads. So it is forgotten at once. */
-static void forget(gaddr at, unsigned size) {
-    static const uint8_t zeroes[16];
+/* fnstenv shows what the processor has not forgotten yet: whether there was a change of threads. So it is an input. */
+static bool is_input(gaddr at, unsigned size) {
     uint16_t fsw;
-    if (!guest_read(&fsw, at + size, 2) || (fsw & FSW_ES)) return;
-    guest_write(at + 3 * size, zeroes, size == 2 ? 8 : 14);
+    return forgets && the_mode->x87_pointers && guest_read(&fsw, at + size, 2) && !(fsw & FSW_ES);
+}
+
+static void take_input(struct tblock *t, gaddr at, unsigned size) {
+    size_t n = size == 2 ? 8 : 14;
+    uint64_t pointers[2] = {0, 0}, ip = 0;
+    if (!guest_read(pointers, at + 3 * size, n)) return;
+    memcpy(&ip, pointers, size);
+    if (fpu_image_to_guest(&ip, size)) memcpy(pointers, &ip, size);
+    the_mode->x87_pointers(t, pointers);
+    guest_write(at + 3 * size, pointers, n);
 }
 
 static bool is_one_byte(const struct insn *in) { return in->opcode_off == in->prefix_len + in->has_rex; }
 
-bool fpu_image_field(struct fpu_field *f, const struct insn *in, const uint8_t *bytes, gaddr at) {
+bool fpu_image_field(struct tblock *t, struct fpu_field *f, const struct insn *in, const uint8_t *bytes, gaddr at) {
     unsigned size = operand_size(in, bytes);
     if (is_one_byte(in)) { /* fnstenv, fnsave: never more than 32 bits */
-        if (forgets && the_mode->same_fpu) forget(at, size == 2 ? 2 : 4);
+        if (is_input(at, size == 2 ? 2 : 4)) {
+            take_input(t, at, size == 2 ? 2 : 4);
+            return false;
+        }
         *f = size == 2 ? (struct fpu_field){at + 6, 2} : (struct fpu_field){at + 12, 4};
         return true;
     }

@@ -13,8 +13,8 @@ struct fpu_field { /* where an instruction that stores x87 state has put the poi
     unsigned size; /* 2: only its low half is there, and so on */
 };
 
-/* False: it stored none. `at` is the instruction's memory operand, already written. */
-bool fpu_image_field(struct fpu_field *f, const struct insn *in, const uint8_t *bytes, gaddr at);
+/* False: it stored none, or that is mended already. `at` is the instruction's memory operand, already written. */
+bool fpu_image_field(struct tblock *t, struct fpu_field *f, const struct insn *in, const uint8_t *bytes, gaddr at);
 /* Recording and replay: completes what xsave, xsavec or xsaveopt has stored at `at`. The processor may leave out components that
  * are in their initial state, and says which it counts as such; that depends on when threads were switched, and by whom. */
 void fpu_image_complete(const struct tblock *t, const struct insn *in, gaddr at);

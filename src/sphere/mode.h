@@ -23,6 +23,8 @@ struct mode {
     void (*syscall)(struct tblock *t);     /* engine_host.syscall */
     void (*tick_budget)(struct tblock *t); /* engine_host.tick_budget */
     void (*insn)(struct tblock *t);        /* an instruction whose result is an input */
+    /* The instruction at t's pc has stored where the processor last was with x87 work, which that may have forgotten. */
+    void (*x87_pointers)(struct tblock *t, uint64_t pointers[2]);
 
     /* A call by int $0x80 that has no counterpart; its result. NULL: it is issued. */
     long (*legacy)(struct tblock *t, uint32_t nr, const uint64_t a[6]);

@@ -119,6 +119,14 @@ static void on_insn(struct tblock *tb) {
     recorded_insn_apply(&in, tb, &result);
 }
 
+static void on_x87_pointers(struct tblock *tb, uint64_t pointers[2]) {
+    if (!pointers[0] && !pointers[1]) return; /* forgotten */
+    checkpoint_op(tb->thread);
+    struct event *e = event_new(tb->thread, EV_INSN, RECORDED_X87, sizeof(struct ev_insn));
+    *(struct ev_insn *)(e + 1) = (struct ev_insn){.rax = pointers[0], .rbx = pointers[1]};
+    stream_commit();
+}
+
 static bool on_signal(struct thread *t, struct pending_signal *s, uint8_t flags) {
     if (!(flags & EVF_AT_GATE)) checkpoint_op(t); /* there it is the call, which others may have run during */
     struct event *e =
@@ -239,6 +247,7 @@ const struct mode mode_record = {
     .syscall = on_syscall,
     .tick_budget = on_tick_budget,
     .insn = on_insn,
+    .x87_pointers = on_x87_pointers,
     .legacy = record_legacy,
     .fault = on_fault,
     .before_signal = traced_signal,

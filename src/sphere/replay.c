@@ -174,6 +174,7 @@ const struct mode mode_replay = {
     .syscall = on_syscall,
     .tick_budget = replay_tick_budget,
     .insn = replay_insn,
+    .x87_pointers = replay_x87_pointers,
     .legacy = on_legacy,
     .fault = replay_fault,
     .before_signal = replay_before_signal,

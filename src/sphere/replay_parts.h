@@ -82,6 +82,7 @@ bool replay_fault(struct thread *t, const struct pending_signal *s, bool kills);
 bool replay_signal(struct thread *t, struct pending_signal *s, uint8_t flags);
 void replay_tick_budget(struct tblock *tb);
 void replay_insn(struct tblock *tb);
+void replay_x87_pointers(struct tblock *tb, uint64_t pointers[2]);
 
 /* ---- replay_calls.c ---- */
 

@@ -286,3 +286,19 @@ void replay_insn(struct tblock *tb) {
     recorded_insn_apply(&in, tb, &result);
     replay_arm(t);
 }
+
+/* Without an event they had been forgotten. */
+void replay_x87_pointers(struct tblock *tb, uint64_t pointers[2]) {
+    struct thread *t = tb->thread;
+    pointers[0] = pointers[1] = 0;
+    const struct event *e = debug_is_diverted ? NULL : stream_peek();
+    if (!e || e->thread != t->number || e->kind != EV_INSN || e->code != RECORDED_X87 || e->ticks != ticks_total(tb) ||
+        e->regs != event_regs(tb))
+        return;
+    if (unlikely(debug_is_on)) debug_op(t, false);
+    const struct ev_insn *then = (const struct ev_insn *)(e + 1);
+    pointers[0] = then->rax;
+    pointers[1] = then->rbx;
+    stream_take();
+    replay_set_budget(t);
+}

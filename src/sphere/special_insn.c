@@ -249,7 +249,7 @@ static void do_fpu_store(struct doing *d) {
     gaddr at = operand_address(d->t, &d->in, d->bytes);
     struct fpu_field f;
     if (d->in.cls == INSN_XSAVE && the_mode->same_fpu) fpu_image_complete(d->t, &d->in, at);
-    if (fpu_image_field(&f, &d->in, d->bytes, at)) {
+    if (fpu_image_field(d->t, &f, &d->in, d->bytes, at)) {
         uint64_t ip = 0;
         if (guest_read(&ip, f.at, f.size) && fpu_image_to_guest(&ip, f.size)) guest_write(f.at, &ip, f.size);
     }
