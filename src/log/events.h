@@ -136,9 +136,10 @@ struct ev_memory {
 struct ev_syscall {
     int64_t ret;
     uint64_t args[6];
-    uint32_t outs;    /* OUT events that follow */
-    uint32_t out_fd;  /* EVF_OUTPUT: 1 or 2 */
-    uint64_t out_seq; /* EVF_OUTPUT: place among all outputs of the sphere, from 0 */
+    uint32_t outs;   /* OUT events that follow */
+    uint32_t out_fd; /* EVF_OUTPUT: 1 or 2 */
+    uint64_t
+        out_seq; /* EVF_OUTPUT: place among all outputs of the sphere, from 0. No flag: 0, or where the call has made the stack begin */
 };
 
 struct ev_child {

@@ -322,6 +322,112 @@ static void freed(gaddr start, gaddr end) {
     if (end > as->top_hint && start < LAYOUT_MMAP_TOP) as->top_hint = MIN(end, LAYOUT_MMAP_TOP);
 }
 
+/* ---- the stack ---- */
+
+#define STACK_GUARD (1ul << 20) /* the kernel's stack_guard_gap */
+
+/* Its lowest mapping; as->n: there is none. */
+static size_t find_stack(void) {
+    size_t i = as->stack_top ? first_above(as->stack_top - 1) : as->n;
+    if (i == as->n || !is_stack(&as->list[i])) return as->n;
+    while (i > 0 && is_stack(&as->list[i - 1]) && as->list[i - 1].end == as->list[i].start) i--;
+    return i;
+}
+
+static gaddr stack_guard(size_t i) {
+    gaddr start = as->list[i].start;
+    return i > 0 && is_stack_guard(i - 1) ? MAX(as->list[i - 1].start, start - STACK_GUARD) : start;
+}
+
+/* Natively the stack is what was used of it. */
+static gaddr stack_used(const struct mapping *stack) {
+    uint8_t there[256];
+    gaddr end = as->stack_top - STACK_AT_FIRST;
+    if (stack->end != as->stack_top || stack->start > end) return stack->start;
+    for (gaddr at = stack->start; at < end; at += sizeof there * PAGE_SIZE) {
+        uint64_t n = MIN(end - at, sizeof there * PAGE_SIZE) / PAGE_SIZE;
+        if (SYS(mincore, at, n * PAGE_SIZE, there) != 0) return stack->start;
+        for (uint64_t k = 0; k < n; k++)
+            if (there[k] & 1) return at + k * PAGE_SIZE;
+    }
+    return end;
+}
+
+/* What comes in is new, what goes was not used. The guard, which is below it, moves along; it does not go below floor. */
+static void move_stack(size_t i, gaddr start, gaddr floor) {
+    struct mapping stack = as->list[i];
+    gaddr old_guard = stack_guard(i), guard = MAX(start - STACK_GUARD, floor), old = stack.start;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK;
+    if (start < old &&
+        sys_failed(SYS(mmap, start, old - start, aspace_host_prot((int)stack.prot), flags | MAP_FIXED, -1, 0)))
+        return;
+    if (old_guard < guard) SYS(munmap, old_guard, guard - old_guard);
+    if (guard < start) SYS(mmap, guard, start - guard, PROT_NONE, flags | MAP_FIXED, -1, 0);
+    list_carve(old_guard, MIN(stack.end, MAX(start, old)));
+    list_carve(guard, start);
+    stack.start = start;
+    list_add(&stack);
+    struct mapping m = {.start = guard, .end = start, .flags = (uint32_t)flags, .was_writable = true};
+    if (guard < start) list_add(&m);
+    freed(old_guard, guard);
+    track_changed(MIN(old_guard, guard), MAX(start, old));
+    thread_self()->stack_start = start;
+}
+
+/* Where the mapping below ends; the guard may have become one with it. */
+static gaddr stack_floor(size_t i) {
+    gaddr guard = stack_guard(i);
+    size_t below = first_above(guard - 1);
+    if (below > 0 && as->list[below].start >= guard) below--;
+    return as->list[below].start < guard ? MIN(as->list[below].end, guard) : LAYOUT_MMAP_BASE;
+}
+
+/* The stack gets what its limit allows, and what is mapped below, or will be up to `floor`: there remains a gap. */
+static void fit_stack(uint64_t limit, gaddr floor, bool may_shrink) {
+    size_t i = find_stack();
+    if (i == as->n) return;
+    gaddr start = as->list[i].start;
+    floor = MAX(floor, stack_floor(i));
+    uint64_t most = MAX(STACK_ROOM - STACK_GUARD, as->stack_top - start); /* "unlimited" had its share at first */
+    gaddr want = MAX(as->stack_top - PAGE_DOWN(MIN(limit, most)), floor + STACK_GUARD);
+    want = MIN(want, may_shrink ? stack_used(&as->list[i]) : start);
+    if (want != start) move_stack(i, want, floor);
+}
+
+static uint64_t stack_limit(void) {
+    uint64_t limit[2] = {UINT64_MAX, 0};
+    SYS(prlimit64, 0, 3 /* RLIMIT_STACK */, 0, limit);
+    return limit[0];
+}
+
+/* The program maps memory where only the stack could be. */
+static void make_way(gaddr start, gaddr end) {
+    size_t i = find_stack();
+    if (!the_mode->kernel_signals || i == as->n || start >= as->stack_top || end <= stack_guard(i)) return;
+    if (end <= stack_used(&as->list[i])) fit_stack(stack_limit(), end, true);
+}
+
+/* It has freed such memory. */
+static void take_room(gaddr start, gaddr end) {
+    if (the_mode->kernel_signals && as->stack_top && start < as->stack_top && end > as->stack_top - STACK_ROOM)
+        fit_stack(stack_limit(), 0, true);
+}
+
+void aspace_limit_stack(uint64_t size, bool may_shrink) {
+    lock_take(&cache_lock);
+    fit_stack(size, 0, may_shrink);
+    lock_drop(&cache_lock);
+}
+
+void aspace_put_stack(gaddr start, bool smaller) {
+    lock_take(&cache_lock);
+    size_t i = find_stack();
+    bool is_smaller = i < as->n && start > as->list[i].start && start < as->list[i].end;
+    bool is_larger = i < as->n && start < as->list[i].start && start >= stack_floor(i);
+    if (start % PAGE_SIZE == 0 && (smaller ? is_smaller : is_larger)) move_stack(i, start, stack_floor(i));
+    lock_drop(&cache_lock);
+}
+
 /* Some drivers map nowhere but where they choose themselves: io_uring refuses every address that it is given. */
 static long map_where_driver_wants(size_t len, int prot, int flags, int fd, uint64_t offset) {
     long got = SYS(mmap, 0, len, aspace_host_prot(prot), flags & ~MAP_FIXED, fd, offset);
@@ -350,6 +456,7 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
     note_growth();
     bool fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
     gaddr at = addr;
+    if (fixed) make_way(at, at + len);
     if (fixed) {
         if (at & ~PAGE_MASK) return lock_drop(&cache_lock), -EINVAL;
         if (at + len < at || at + len > LAYOUT_GUEST_END) return lock_drop(&cache_lock), -ENOMEM;
@@ -432,6 +539,7 @@ long aspace_munmap(gaddr addr, size_t len) {
     if (!ret) {
         carve_guest(addr, addr + len);
         freed(addr, addr + len);
+        take_room(addr, addr + len);
     }
     lock_drop(&cache_lock);
     return ret;
@@ -655,34 +763,6 @@ gaddr aspace_brk(gaddr wanted) {
 out:
     lock_drop(&cache_lock);
     return as->brk_end;
-}
-
-/* ---- the stack ---- */
-
-/* `i`: its guard, which moves down. */
-static void grow_stack(size_t i, uint64_t size) {
-    struct mapping *guard = &as->list[i], *stack = guard + 1;
-    uint64_t guarded = guard->end - guard->start;
-    gaddr floor = i > 0 ? guard[-1].end + guarded : LAYOUT_MMAP_BASE, end = stack->start;
-    gaddr start = MAX(as->stack_top - PAGE_UP(MIN(size, STACK_ROOM - guarded)), floor);
-    if (start >= end) return;
-    long got = SYS(mmap, start - guarded, end - start + guarded, aspace_host_prot((int)stack->prot),
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    if (sys_failed(got)) return;
-    SYS(mprotect, start - guarded, guarded, PROT_NONE);
-    track_changed(start - guarded, end);
-    guard->start = start - guarded;
-    guard->end = stack->start = start;
-}
-
-void aspace_grow_stack(uint64_t size) {
-    lock_take(&cache_lock);
-    for (size_t i = 0; i < as->n; i++) {
-        if (!is_stack_guard(i)) continue;
-        grow_stack(i, size);
-        break;
-    }
-    lock_drop(&cache_lock);
 }
 
 /* ---- questions ---- */

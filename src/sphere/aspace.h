@@ -48,8 +48,11 @@ void aspace_get_brk(gaddr *start, gaddr *end);
 /* The heap between the two is in the list already. */
 void aspace_put_brk(gaddr start, gaddr end);
 
-/* The stack, which is mapped in full, may have `size` bytes from now on: they are mapped, as far as there is room. */
-void aspace_grow_stack(uint64_t size);
+/* The stack, which is mapped in full, may have `size` bytes from now on, and what it has used already: they are mapped, as far as
+ * there is room. thread.stack_start says where it begins then. */
+void aspace_limit_stack(uint64_t size, bool may_shrink);
+/* Replay: it begins at `start`, if that makes it smaller, or larger. */
+void aspace_put_stack(gaddr start, bool smaller);
 
 /* Copy of the mapping that covers addr; false if there is none. */
 bool aspace_find(gaddr addr, struct mapping *out);

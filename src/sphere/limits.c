@@ -89,6 +89,7 @@ static bool is_own(const struct process *p, uint64_t pid) { return !(uint32_t)pi
 uint64_t limits_new_stack(const struct process *p, uint64_t nr, const uint64_t a[6]) {
     struct limit to;
     bool old = nr == __NR_setrlimit;
+    if (p->shares_memory) return 0; /* the stack is another's */
     if ((!old && nr != __NR_prlimit64) || (uint32_t)a[old ? 0 : 1] != RLIMIT_STACK_ || (!old && !is_own(p, a[0])))
         return 0;
     gaddr from = a[old ? 1 : 2];
@@ -98,7 +99,7 @@ uint64_t limits_new_stack(const struct process *p, uint64_t nr, const uint64_t a
 static long set_in_kernel(const struct process *p, uint64_t nr, uint64_t a[6]) {
     uint64_t stack = limits_new_stack(p, nr, a); /* before prlimit64 overwrites it */
     long ret = gate_syscall(nr, a);
-    if (stack && ret == 0) aspace_grow_stack(stack);
+    if (stack && ret == 0) aspace_limit_stack(stack, true);
     return ret;
 }
 

@@ -76,7 +76,9 @@ struct ev_syscall *record_call(struct thread *t, uint64_t nr, const uint64_t a[6
     memcpy(s->args, a, sizeof s->args);
     s->outs = outs;
     s->out_fd = 0;
-    s->out_seq = flags & EVF_RESTORE_MASK ? t->sigmask : 0; /* in force while it waited */
+    /* in force while it waited */
+    s->out_seq = flags & EVF_RESTORE_MASK ? t->sigmask : t->stack_start;
+    t->stack_start = 0;
     return s;
 }
 

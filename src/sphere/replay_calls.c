@@ -134,7 +134,7 @@ static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
     if (nr == __NR_mprotect && ret == -EACCES) protect_up_to_file(a[0], a[1], thread_prot(t, a[2]));
     if (sys_failed(ret) && !has_partial_effect(nr, ret)) return;
     uint64_t stack = limits_new_stack(t->process, nr, a);
-    if (stack) aspace_grow_stack(stack);
+    if (stack) aspace_limit_stack(stack, false); /* what else becomes of it is in the log */
     if (model_does(nr, a) == DOES_EMULATE && !is_kept_by_us) return;
     switch (nr) {
     case __NR_mmap: mmap_again(t, a, ret); break;
@@ -220,10 +220,14 @@ struct ev_syscall replay_take_call(struct thread *t, const struct event *e, uint
 
 void replay_ordinary(struct tblock *tb, const struct event *e, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {
     struct thread *t = tb->thread;
+    uint8_t call_flags = e->flags;
     struct ev_syscall s = replay_take_call(t, e, nr, a);
+    gaddr stack = call_flags & (EVF_OUTPUT | EVF_RESTORE_MASK) ? 0 : s.out_seq;
+    if (unlikely(stack)) aspace_put_stack(stack, true); /* makes way for what is mapped */
     /* files come behind a call's outputs, and mapping calls have none */
     do_again(tb, nr, a, s.ret);
-    if (unlikely(debug_is_on) && (model_does(nr, a) != DOES_EMULATE || limits_new_stack(t->process, nr, a)))
+    if (unlikely(stack)) aspace_put_stack(stack, false);
+    if (unlikely(debug_is_on) && (model_does(nr, a) != DOES_EMULATE || stack || limits_new_stack(t->process, nr, a)))
         debug_mapped();
     replay_take_outs(t, s.outs);
     gate_finish(tb, next, flags, s.ret);

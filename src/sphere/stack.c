@@ -17,7 +17,7 @@
 #define AT_MINSIGSTKSZ 51
 #endif
 
-#define STACK_MIN (8ull << 20)
+#define STACK_MIN (128ull << 10)
 #define STACK_MAX (1ull << 30)   /* also for "unlimited" */
 #define STACK_GUARD (1ull << 20) /* below the stack, as large as the kernel's stack_guard_gap */
 #define RANDOM_BYTES 16
@@ -45,7 +45,7 @@ static uint64_t stack_size(void) {
 static gaddr stack_map(uint64_t strings, bool executable) {
     uint64_t size = STACK_GUARD + stack_size() + PAGE_UP(strings);
     int prot = PROT_READ | PROT_WRITE | (executable ? PROT_EXEC : 0);
-    long base = aspace_mmap(0, size, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long base = aspace_mmap(0, size, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (sys_failed(base)) return 0;
     aspace_mprotect((gaddr)base, STACK_GUARD, PROT_NONE);
     aspace_name((gaddr)base + size - 1, "[stack]");

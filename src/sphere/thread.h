@@ -130,6 +130,7 @@ struct thread {
     uint32_t turn;                /* futex: counted up when the thread is given the turn */
     struct thread *turn_next;     /* in the queue for the turn */
     gaddr awaited_pi;             /* recording: the word that it has waited for (pi_futex.h) */
+    gaddr stack_start;            /* where the call under way has made the process's stack begin */
     gaddr marked_word;            /* recording: the call under way has marked a robust mutex whose owner was killed */
     bool turn_lent;               /* in a call during which the turn may be stolen */
     bool access_will_do;          /* the page that it waits for may as well become nobody's (shared_values.h) */

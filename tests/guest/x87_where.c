@@ -12,7 +12,9 @@ static void look(const char *name, bool save) {
         if (save)
             __asm__ volatile("fninit; 1: fldl %2; fnsave %0; lea 1b(%%rip), %1" : "=m"(env), "=r"(at) : "m"(one));
         else
-            __asm__ volatile("fninit; 1: fldl %2; fnstenv %0; lea 1b(%%rip), %1; fninit" : "=m"(env), "=r"(at) : "m"(one));
+            __asm__ volatile("fninit; 1: fldl %2; fnstenv %0; lea 1b(%%rip), %1; fninit"
+                             : "=m"(env), "=r"(at)
+                             : "m"(one));
         if (env[3] == (uint32_t)at && env[5] == (uint32_t)(uintptr_t)&one)
             found++;
         else if (!env[3] && !env[5])
