@@ -10,7 +10,13 @@
 #define REX_R 4
 #define REX_W 8
 
-static uint8_t rex_of(const struct insn *in, const uint8_t *bytes) { return in->has_rex ? bytes[in->rex_off] : 0; }
+/* VEX has the same bits, inverted but for W. */
+static uint8_t rex_of(const struct insn *in, const uint8_t *bytes) {
+    const uint8_t *vex = bytes + in->prefix_len;
+    if (in->encoding == ENC_VEX2) return vex[1] & 0x80 ? 0 : REX_R;
+    if (in->encoding == ENC_VEX3) return (uint8_t)((~vex[1] >> 5 & 7) | (vex[2] >> 7 << 3));
+    return in->has_rex ? bytes[in->rex_off] : 0;
+}
 
 static bool has_prefix(const struct insn *in, const uint8_t *bytes, uint8_t prefix) {
     for (int i = 0; i < in->prefix_len; i++)

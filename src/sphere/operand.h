@@ -5,7 +5,7 @@
 #include "engine/decode.h"
 #include "engine/tblock.h"
 
-/* The address of the modrm operand of a legacy-encoded instruction, from the registers in the thread block; `bytes` are the
+/* The address of the modrm operand of an instruction, legacy or VEX, from the registers in the thread block; `bytes` are the
  * instruction's own. */
 gaddr operand_address(const struct tblock *t, const struct insn *in, const uint8_t *bytes);
 /* A general register that modrm.rm or modrm.reg names. */

@@ -84,8 +84,8 @@ struct tracee {
     uint64_t message;               /* PTRACE_GETEVENTMSG */
     uint64_t sigmask;
     uint64_t debug_regs[8];
-    uint8_t stores_to;   /* those of them that the instruction which runs will store to (trace_watch.h), */
-    uint8_t may_store;   /* or may: it will have changed */
+    uint8_t touches;     /* those of them that the instruction which runs will touch (trace_watch.h), */
+    uint8_t may_store;   /* or may store to: it will have changed */
     uint64_t watched[4]; /* what there was before */
     struct siginfo_raw info;
     struct syscall_info call;

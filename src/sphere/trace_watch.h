@@ -1,5 +1,5 @@
 /* Debug registers of a tracee. The processor's would count for translated code and for the runtime itself; so a tracee whose
- * tracer has set some goes step by step, and looks each time where the next instruction will store. Loads are not watched. */
+ * tracer has set some goes step by step, and looks each time where the next instruction will load and store. */
 #ifndef REPRISE_TRACE_WATCH_H
 #define REPRISE_TRACE_WATCH_H
 

@@ -1,7 +1,7 @@
 # needs: gdb gcc
 # timeout: 200
 # gdb inside, with a program of its own: breakpoints, steps, registers, changed variables, a signal, threads
-# (it does not find the program's shared libraries there: what it says of those is left out)
+# and shared libraries (what it says of threads by way of libthread_db is left out)
 cat >g.c <<'S'
 #include <stdio.h>
 #include <signal.h>
@@ -17,6 +17,10 @@ set width 0
 break add
 run
 backtrace
+info sharedlibrary
+rwatch a
+continue
+delete 2
 p a
 next
 p c
