@@ -52,10 +52,12 @@ void gate_finish(struct tblock *t, gaddr next, uint64_t flags, long ret) {
     if (unlikely(t->thread->legacy.under_way)) legacy_done(t);
 }
 
-static bool filters_allow(struct tblock *t, uint64_t nr, const uint64_t a[6], gaddr next, uint64_t flags) {
+static bool filters_allow(struct tblock *t, uint64_t *nr, uint64_t a[6], gaddr next, uint64_t flags) {
     long verdict = seccomp_apply(t, nr, a);
     if (verdict == SECCOMP_ALLOWED) return true;
-    if (verdict != SECCOMP_DELIVERED) gate_finish(t, next, flags, verdict);
+    if (verdict == SECCOMP_DELIVERED) return false;
+    gate_finish(t, next, flags, verdict);
+    if (traced_may(t->thread)) traced_after_call(t->thread, *nr);
     return false;
 }
 
@@ -70,7 +72,7 @@ void gate_on_syscall(struct tblock *t) {
         nr = t->gpr[RAX];
         gate_args(t, a);
     }
-    if (unlikely(t->thread->seccomp.mode) && !filters_allow(t, nr, a, next, flags)) return;
+    if (unlikely(t->thread->seccomp.mode) && !filters_allow(t, &nr, a, next, flags)) return;
     __atomic_store_n(&t->thread->in_call, true, __ATOMIC_RELAXED);
     __asm__ volatile("" ::: "memory"); /* who protects a page from now on sees that we are in a call (code_watch.c) */
     if (unlikely(code_watch_protected || track_closes)) model_before_kernel_write(nr, a);

@@ -37,12 +37,13 @@ static bool checkpoint_before_exit(struct tblock *tb, gaddr next) {
 }
 
 /* False: a filter of the program's has answered the call, which leaves an event like any other: others may have had the turn. */
-static bool filters_allow(struct tblock *tb, uint64_t nr, const uint64_t a[6], gaddr next, uint64_t flags) {
+static bool filters_allow(struct tblock *tb, uint64_t *nr, uint64_t a[6], gaddr next, uint64_t flags) {
     long verdict = seccomp_apply(tb, nr, a);
     if (verdict == SECCOMP_ALLOWED || verdict == SECCOMP_DELIVERED) return verdict == SECCOMP_ALLOWED;
-    record_call(tb->thread, nr, a, verdict, 0);
+    record_call(tb->thread, *nr, a, verdict, 0);
     gate_finish(tb, next, flags, verdict);
     stream_commit();
+    if (traced_may(tb->thread)) traced_after_call(tb->thread, *nr);
     return false;
 }
 
@@ -73,7 +74,7 @@ static void on_syscall(struct tblock *tb) {
         nr = tb->gpr[RAX];
         gate_args(tb, a);
     }
-    if (unlikely(t->seccomp.mode) && !filters_allow(tb, nr, a, next, flags)) return;
+    if (unlikely(t->seccomp.mode) && !filters_allow(tb, &nr, a, next, flags)) return;
     switch (nr) {
     case __NR_exit:
         if (!order_is_last()) record_bury_dead(t);

@@ -20,10 +20,10 @@
 static uint64_t flags_at_call(const struct tblock *tb) { return tb->rflags | (tb->trap_flag ? RFLAGS_TF : 0); }
 
 /* False: a filter of the program's has answered the call, as it did then. */
-static bool filters_allow(struct tblock *tb, const struct event *e, uint64_t nr, const uint64_t a[6], gaddr next,
+static bool filters_allow(struct tblock *tb, const struct event *e, uint64_t nr, uint64_t a[6], gaddr next,
                           uint64_t flags) {
     struct thread *t = tb->thread;
-    long verdict = seccomp_apply(tb, nr, a);
+    long verdict = seccomp_apply(tb, &nr, a);
     if (verdict == SECCOMP_ALLOWED || verdict == SECCOMP_DELIVERED) return verdict == SECCOMP_ALLOWED;
     struct ev_syscall s = replay_take_call(t, e, nr, a);
     replay_check_result(t, nr, s.ret, verdict);

@@ -13,6 +13,7 @@
 #include "sphere/gate.h"
 #include "sphere/mode.h"
 #include "sphere/signals.h"
+#include "sphere/traced.h"
 
 #define SIGSYS_ 31
 #define SIGKILL_ 9
@@ -204,7 +205,10 @@ static long trap(struct tblock *t, const struct seccomp_data *data, uint32_t ret
     return SECCOMP_DELIVERED;
 }
 
-static long apply_filters(struct tblock *t, const struct seccomp_data *data) {
+#define ASK_TRACER 3l /* as SECCOMP_ALLOWED: the tracer has to be asked first */
+
+/* *message: what a tracer is told. */
+static long apply_filters(struct tblock *t, const struct seccomp_data *data, uint16_t *message) {
     uint32_t ret = SECCOMP_RET_ALLOW;
     for (const struct seccomp_filter *f = t->thread->seccomp.last; f; f = f->before) {
         uint32_t one = run(f, data);
@@ -215,8 +219,8 @@ static long apply_filters(struct tblock *t, const struct seccomp_data *data) {
     case SECCOMP_RET_ALLOW:
     case SECCOMP_RET_LOG: return SECCOMP_ALLOWED;
     case SECCOMP_RET_ERRNO: return -(long)MIN(ret & SECCOMP_RET_DATA, ERRNO_MAX);
-    case SECCOMP_RET_TRACE: /* nobody traces */
-    case SECCOMP_RET_USER_NOTIF: return -ENOSYS;
+    case SECCOMP_RET_TRACE: *message = ret & SECCOMP_RET_DATA; return ASK_TRACER;
+    case SECCOMP_RET_USER_NOTIF: return -ENOSYS; /* nobody listens */
     case SECCOMP_RET_TRAP: return trap(t, data, ret);
     case SECCOMP_RET_KILL_THREAD: kill_by(t, data, ret, false); break;
     default: kill_by(t, data, ret, true);
@@ -224,12 +228,7 @@ static long apply_filters(struct tblock *t, const struct seccomp_data *data) {
     return -ENOSYS;
 }
 
-long seccomp_apply(struct tblock *t, uint64_t nr, const uint64_t a[6]) {
-    if (t->thread->seccomp.mode == SECCOMP_STRICT) {
-        if (nr == __NR_read || nr == __NR_write || nr == __NR_exit || nr == __NR_rt_sigreturn) return SECCOMP_ALLOWED;
-        struct siginfo_raw info = {.signo = SIGKILL_};
-        signals_die(t->thread, &info);
-    }
+static long judge(struct tblock *t, uint64_t nr, const uint64_t a[6], uint16_t *message) {
     struct seccomp_data data = {.nr = (int)nr, .arch = AUDIT_ARCH_X86_64, .instruction_pointer = t->pc};
     memcpy(data.args, a, sizeof data.args);
     const struct legacy_call *c = &t->thread->legacy;
@@ -237,7 +236,27 @@ long seccomp_apply(struct tblock *t, uint64_t nr, const uint64_t a[6]) {
         data.nr = (int)c->nr;
         data.arch = AUDIT_ARCH_I386;
     }
-    return apply_filters(t, &data);
+    return apply_filters(t, &data, message);
+}
+
+/* At replay the tracer's stop has been passed, if there was one; what became of the call is in the log, a failure too. */
+long seccomp_apply(struct tblock *t, uint64_t *nr, uint64_t a[6]) {
+    if (t->thread->seccomp.mode == SECCOMP_STRICT) {
+        if (*nr == __NR_read || *nr == __NR_write || *nr == __NR_exit || *nr == __NR_rt_sigreturn)
+            return SECCOMP_ALLOWED;
+        struct siginfo_raw info = {.signo = SIGKILL_};
+        signals_die(t->thread, &info);
+    }
+    uint16_t message = 0;
+    long verdict = judge(t, *nr, a, &message);
+    if (verdict != ASK_TRACER) return verdict;
+    if (!the_mode->kernel_signals) return SECCOMP_ALLOWED;
+    if (!traced_is_asked(t->thread)) return -ENOSYS;
+    if (!traced_at_filter(t, message)) return SECCOMP_DELIVERED;
+    *nr = t->gpr[RAX];
+    gate_args(t, a);
+    verdict = judge(t, *nr, a, &message);
+    return verdict == ASK_TRACER ? SECCOMP_ALLOWED : verdict;
 }
 
 /* ---- installing ---- */

@@ -20,8 +20,9 @@ struct seccomp { /* of one thread */
 #define SECCOMP_ALLOWED 1l   /* go on with the call */
 #define SECCOMP_DELIVERED 2l /* the program's registers are as they shall be */
 
-/* What becomes of the call: one of these, or its result (0 or -errno). Does not return if the filters kill. */
-long seccomp_apply(struct tblock *t, uint64_t nr, const uint64_t a[6]);
+/* What becomes of the call: one of these, or its result (0 or -errno). Does not return if the filters kill. A tracer that they ask may
+ * change number and arguments, which must be those in the registers. */
+long seccomp_apply(struct tblock *t, uint64_t *nr, uint64_t a[6]);
 
 /* prctl(PR_SET_SECCOMP) and seccomp(2). */
 long seccomp_set_strict(struct tblock *t);

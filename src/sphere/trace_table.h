@@ -55,11 +55,11 @@ struct user_regs { /* the kernel's struct user_regs_struct */
 };
 _Static_assert(sizeof(struct user_regs) == 216, "as the kernel has it");
 
-struct syscall_info { /* struct ptrace_syscall_info: 0 none, 1 entry, 2 exit */
+struct syscall_info { /* struct ptrace_syscall_info: 0 none, 1 entry, 2 exit, 3 seccomp */
     uint8_t op, pad[3];
     uint32_t arch;
     uint64_t pc, sp;
-    uint64_t v[8]; /* entry: number, six arguments; exit: result, whether it is an error */
+    uint64_t v[8]; /* entry, seccomp: number, six arguments, message; exit: result, whether it is an error */
 };
 
 struct tracee {

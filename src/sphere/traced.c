@@ -145,6 +145,7 @@ struct stop {
     uint8_t flags;     /* EVF_* of where it is */
     uint64_t orig_rax; /* of the call that is under way, or ORIG_RAX_NONE */
     bool at_call;      /* the call is about to be made */
+    bool may_skip;     /* a number below zero means that it is not */
     bool emulated;     /* and the tracer wants it not to be */
     bool aborted;      /* it was tried, and will be made again: registers are back at it */
     bool is_group_stop;
@@ -166,7 +167,7 @@ static void show(const struct thread *t, struct tracee *e, const struct stop *s)
 /* Whether the call that it is at is to be made, after what the tracer has done to its registers. */
 static bool take(struct thread *t, struct tracee *e, const struct stop *s) {
     struct user_regs r = e->regs;
-    bool made = s->at_call && !s->emulated && r.rip == t->tb->pc;
+    bool made = s->at_call && !s->emulated && r.rip == t->tb->pc && !(s->may_skip && (int)r.orig_rax < 0);
     if (made) r.rax = r.orig_rax;
     if (r.orig_rax != ORIG_RAX_NONE && r.rax == (uint64_t)-ERESTARTSYS_) {
         r.rip -= 2;
@@ -369,6 +370,7 @@ static bool stop_before_call(struct tblock *tb) {
         (struct syscall_info){.op = PTRACE_SYSCALL_INFO_ENTRY, .arch = ARCH_X86_64, .pc = tb->pc, .sp = tb->gpr[RSP]};
     e->call.v[0] = tb->gpr[RAX];
     gate_args(tb, &e->call.v[1]);
+    e->message = PTRACE_EVENTMSG_SYSCALL_ENTRY;
     return stop(tb->thread, &s);
 }
 
@@ -395,6 +397,7 @@ static void stop_after_call(struct thread *t, struct stop *s, int64_t ret) {
         .op = PTRACE_SYSCALL_INFO_EXIT, .arch = ARCH_X86_64, .pc = t->tb->pc, .sp = t->tb->gpr[RSP]};
     e->call.v[0] = (uint64_t)ret;
     ((uint8_t *)&e->call.v[1])[0] = sys_failed(ret);
+    e->message = PTRACE_EVENTMSG_SYSCALL_EXIT;
     stop(t, s);
 }
 
@@ -426,6 +429,29 @@ bool traced_gate(struct tblock *tb, gaddr next) {
         return false;
     }
     return stop_before_exit(tb);
+}
+
+bool traced_is_asked(const struct thread *t) { return t->tracee && (t->tracee->options & PTRACE_O_TRACESECCOMP); }
+
+bool traced_at_filter(struct tblock *tb, uint16_t message) {
+    struct tracee *e = tb->thread->tracee;
+    uint64_t nr = tb->gpr[RAX];
+    struct stop s = {.status = STOPPED_BY(SIGTRAP_) | PTRACE_EVENT_SECCOMP << 16,
+                     .flags = EVF_AT_GATE,
+                     .orig_rax = nr,
+                     .at_call = true,
+                     .may_skip = true};
+    e->info = (struct siginfo_raw){.signo = SIGTRAP_, .code = SIGTRAP_ | PTRACE_EVENT_SECCOMP << 8};
+    e->info.w[0] = (uint32_t)tb->thread->tid;
+    e->call =
+        (struct syscall_info){.op = PTRACE_SYSCALL_INFO_SECCOMP, .arch = ARCH_X86_64, .pc = tb->pc, .sp = tb->gpr[RSP]};
+    e->call.v[0] = nr;
+    gate_args(tb, &e->call.v[1]);
+    e->call.v[7] = message;
+    e->message = message;
+    if (stop(tb->thread, &s)) return true;
+    stop_behind_skipped(tb, ORIG_RAX_NONE);
+    return false;
 }
 
 /* What has happened during the call. */
@@ -474,6 +500,7 @@ bool traced_signal(struct thread *t, struct pending_signal *s, uint8_t *flags) {
     }
     struct stop st = {.status = STOPPED_BY(signo), .signo = signo, .flags = where, .orig_rax = ORIG_RAX_NONE};
     e->info = s->info;
+    e->message = 0;
     e->call = (struct syscall_info){.arch = ARCH_X86_64, .pc = t->tb->pc, .sp = t->tb->gpr[RSP]};
     stop(t, &st);
     int chosen = t->trace_signal;

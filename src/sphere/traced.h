@@ -13,6 +13,10 @@ void traced_safepoint(struct thread *t, uint8_t flags);
 /* At the gate, before anything is done for the call behind which `next` is. False: the program goes on at tb->pc instead; true:
  * the call is to be made, whose number and arguments may have changed. */
 bool traced_gate(struct tblock *tb, gaddr next);
+/* The program's filters leave a call to its tracer (SECCOMP_RET_TRACE): whether that wants to be asked; asking it. False: the call is
+ * not made, and the registers are as they shall be. */
+bool traced_is_asked(const struct thread *t);
+bool traced_at_filter(struct tblock *tb, uint16_t message);
 /* The call is over and its result is in the registers. */
 void traced_after_call(struct thread *t, uint64_t nr);
 

@@ -8,7 +8,7 @@ static volatile long watched[4] __attribute__((aligned(32)));
 static volatile int step;
 static long other[4];
 
-#define AT(n) \
+#define AT(n)   \
     step = (n); \
     __asm__ volatile("" ::: "memory")
 
@@ -52,9 +52,9 @@ static int tracee(void) {
     __asm__ volatile("lea 1(%0), %%rax" : : "r"(watched) : "rax"); /* touches nothing */
     if (__builtin_cpu_supports("avx")) {
         AT(15);
-    __asm__ volatile("vmovups -32(%0), %%ymm0" : : "r"(watched + 4) : "xmm0");
-                AT(16);
-    __asm__ volatile("mov %0, %%r13; vmovups (%%r13), %%xmm9; vzeroupper" : : "r"(watched) : "r13", "xmm0", "xmm9");
+        __asm__ volatile("vmovups -32(%0), %%ymm0" : : "r"(watched + 4) : "xmm0");
+        AT(16);
+        __asm__ volatile("mov %0, %%r13; vmovups (%%r13), %%xmm9; vzeroupper" : : "r"(watched) : "r13", "xmm0", "xmm9");
     }
     AT(17);
     __asm__ volatile("fldl %0; fstp %%st(0)" : : "m"(watched[0]));
