@@ -79,7 +79,7 @@ void gate_on_syscall(struct tblock *t) {
     gate_fn *special = nr < MODEL_CALLS ? model_special[nr] : NULL;
     long ret = special ? special(t, a) : gate_syscall((long)nr, a);
     __atomic_store_n(&t->thread->in_call, false, __ATOMIC_RELEASE);
-    if (unlikely(ret == -EINTR) && traced_interrupted(t->thread)) ret = GATE_ABORTED;
+    if (unlikely(ret == -EINTR) && traced_undoes(t->thread)) ret = GATE_ABORTED;
     if (ret == GATE_ABORTED) {
         gate_retry(t, next);
         if (traced_may(t->thread)) traced_aborted(t->thread, nr);

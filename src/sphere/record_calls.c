@@ -139,7 +139,7 @@ long record_issue(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
     gate_fn *special = model_special[nr];
     long ret = special ? special(tb, a) : gate_syscall((long)nr, a);
     __atomic_store_n(&t->in_call, false, __ATOMIC_RELEASE);
-    return unlikely(ret == -EINTR) && traced_interrupted(t) ? GATE_ABORTED : ret;
+    return unlikely(ret == -EINTR) && traced_undoes(t) ? GATE_ABORTED : ret;
 }
 
 /* Whether somebody could see what the kernel writes before the turn is ours again: another R-thread; the pager sees only memory

@@ -108,7 +108,11 @@ long traced_me(struct thread *t) {
     return 0;
 }
 
-bool traced_interrupted(const struct thread *t) { return t->kicked && !t->n_pending; }
+bool traced_undoes(struct thread *t) {
+    if (!t->kicked || t->n_pending) return false;
+    if (t->restore_mask) signals_end_wait(t);
+    return true;
+}
 
 /* ---- stopping ---- */
 

@@ -36,8 +36,9 @@ void traced_in_handler(struct thread *t);
 void traced_step(struct thread *t);
 void traced_step_over(struct thread *t);
 
-/* A call that waited has returned -EINTR: whether only because somebody wants to trace us, so that it is to be made again. */
-bool traced_interrupted(const struct thread *t);
+/* A call that waited has returned -EINTR: whether only because somebody wants to trace us, so that it is to be made again. The signal
+ * mask is then what it was before. */
+bool traced_undoes(struct thread *t);
 
 /* Children: who will trace the one that t is about to make, with flags of clone and its signal in the low byte; the child, once it
  * runs; its parent, behind the call. */

@@ -84,8 +84,8 @@ static void trace(int how) {
         CHECK(ptrace(PTRACE_GETREGS, pid, 0, &r) == 0);
         CHECK(ptrace(PTRACE_GETEVENTMSG, pid, 0, &message) == 0);
         CHECK(ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info) > 80);
-        printf("tracer: event %d, message %lu, call %lld, rax %lld, info %d %lld %u\n", status >> 16, message, r.orig_rax,
-               r.rax, info.op, info.seccomp.nr, info.seccomp.ret_data);
+        printf("tracer: event %d, message %lu, call %lld, rax %lld, info %d %lld %u\n", status >> 16, message,
+               r.orig_rax, r.rax, info.op, info.seccomp.nr, info.seccomp.ret_data);
         answer(pid, message, &r);
         if (how == PTRACE_CONT) continue;
         CHECK(ptrace(PTRACE_SYSCALL, pid, 0, 0) == 0 && waitpid(pid, &status, 0) == pid);
