@@ -52,6 +52,8 @@ int main(void) {
     struct sockaddr_ll lo = {
         .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP), .sll_ifindex = (int)if_nametoindex("lo")};
     if (bind(s, (void *)&lo, sizeof lo)) return 77;
+    struct timeval patience = {5, 0};
+    setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t n = sizeof to;
     CHECK(bind(udp, (void *)&to, n) == 0 && getsockname(udp, (void *)&to, &n) == 0);

@@ -5,6 +5,7 @@
 
 #include "ckpt/rt/track.h"
 #include "engine/cache.h"
+#include "inproc/fmt.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
 #include "sphere/channel.h"
@@ -25,10 +26,18 @@ static bool is_kernels(int fd) {
     return SYS(fstat, fd, &st) == 0 && ((st.st_mode & FILE_TYPE) == 0 || (st.st_mode & FILE_TYPE) == SOCKET);
 }
 
+static long refuse_kernels(void) {
+    static bool said;
+    if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
+        say("memory that the kernel fills by itself (rings of performance events or packets) cannot be recorded: "
+            "refused");
+    return -ENODEV;
+}
+
 long sys_mmap(struct tblock *t, uint64_t a[6]) {
     if (a[5] & ~PAGE_MASK) return -EINVAL;
     if (!(a[3] & MAP_ANONYMOUS) && fd_is_own(a[4])) return -EBADF;
-    if (!(a[3] & MAP_ANONYMOUS) && the_mode->own_memory_only && is_kernels((int)a[4])) return -ENODEV;
+    if (!(a[3] & MAP_ANONYMOUS) && the_mode->own_memory_only && is_kernels((int)a[4])) return refuse_kernels();
     int prot = thread_prot(t->thread, a[2]);
     if (mdwe_refuses(prot, true)) return -EACCES;
     code_files_mapped((int)a[4], prot, (int)a[3]);
