@@ -61,7 +61,16 @@ struct access {
     size_t len;
 };
 
-/* Where the instruction stores; a repeated one is stepped one at a time. len 0: nowhere. False: that is not known. */
+#define XSAVE_MOST 16384
+
+/* Where an instruction may store of which the length is not known: other threads can change what is elsewhere. */
+static struct access store_at_most(const struct tblock *tb, const struct insn *in, const uint8_t *code) {
+    bool is_xsave = in->has_mem && (in->cls == INSN_XSAVE || in->cls == INSN_FPU_STORE);
+    size_t len = in->store_size == MEM_SIZE_UNKNOWN ? XSAVE_MOST : in->store_size;
+    return is_xsave ? (struct access){operand_address(tb, in, code), len} : (struct access){0, LAYOUT_GUEST_END};
+}
+
+/* Where the instruction stores; a repeated one is stepped one at a time. len 0: nowhere. False: at most there. */
 static bool find_store(const struct tblock *tb, const struct insn *in, const uint8_t *code, struct access *a) {
     switch (store_kind(in, &a->len)) {
     case STORE_NONE: a->len = 0; return true;
@@ -73,7 +82,7 @@ static bool find_store(const struct tblock *tb, const struct insn *in, const uin
         return a->len != MEM_SIZE_UNKNOWN;
     case STORE_OPERAND:
     case STORE_FS: a->at = operand_address(tb, in, code); return a->len != MEM_SIZE_UNKNOWN;
-    default: return false;
+    default: *a = store_at_most(tb, in, code); return false;
     }
 }
 
@@ -133,10 +142,10 @@ void trace_watch_begin(struct thread *t) {
     for (unsigned i = 0; i < WATCHES; i++) {
         if (!is_on(dr7, i) || kind(dr7, i) == ON_EXECUTION) continue;
         gaddr lo = e->debug_regs[i], hi = lo + bytes(dr7, i);
-        bool hit = known && touches(&store, lo, hi);
+        bool stores = touches(&store, lo, hi), hit = known && stores;
         for (unsigned k = 0; k < n && kind(dr7, i) == ON_ACCESS; k++) hit |= touches(&loads[k], lo, hi);
         if (hit) e->touches |= (uint8_t)(1u << i);
-        if (!known) e->may_store |= (uint8_t)(1u << i);
+        if (!known && stores) e->may_store |= (uint8_t)(1u << i);
         e->watched[i] = now(e, i);
     }
 }

@@ -12,6 +12,23 @@ static long other[4];
     step = (n); \
     __asm__ volatile("" ::: "memory")
 
+static volatile int over;
+
+static void *writer(void *arg) {
+    while (!over) watched[0]++;
+    return arg;
+}
+
+/* What another thread does meanwhile, who is not traced, is of no interest. */
+static void save_beside(void) {
+    static char area[512] __attribute__((aligned(64)));
+    pthread_t t;
+    CHECK(pthread_create(&t, NULL, writer, NULL) == 0);
+    for (int i = 0; i < 300; i++) __asm__ volatile("fxsave64 %0" : "=m"(area));
+    over = 1;
+    CHECK(pthread_join(t, NULL) == 0);
+}
+
 static int tracee(void) {
     long v = 0;
     const void *from;
@@ -61,6 +78,8 @@ static int tracee(void) {
     AT(18);
     __asm__ volatile("cmpq $5, %0" : : "m"(watched[0]) : "cc");
     AT(19);
+    save_beside();
+    AT(20);
     return failures + (v == -1);
 }
 
