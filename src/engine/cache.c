@@ -12,8 +12,9 @@
 
 #define SEGMENT_SIZE (4ul << 20)
 #define SEGMENT_LEAST (64ul << 10)
-#define SEGMENT_CAP 8           /* live segments, of low and of far code each, before the oldest is evicted */
-#define SLOTS_PER_LIVE 4        /* for each of them: places in the low window, most of which wait to be let go of */
+#define SEGMENT_CAP 8    /* live segments of low code before the oldest is evicted */
+#define FAR_CAP 32       /* the same of far code: programs too large for the library area, and what they compile */
+#define SLOTS_PER_LIVE 4 /* for each of them: places in the low window, most of which wait to be let go of */
 #define OPEN_STEP (128ul << 10) /* regions become accessible by so much at a time */
 #define BLOCK_ROOM (48 * 1024)  /* the most that one block with its records can take */
 #define KEPT_SLOT_SHIFT 18
@@ -385,7 +386,7 @@ static void evict_if_many(bool far) {
             live++;
             oldest = r;
         }
-    if (live >= SEGMENT_CAP) region_retire(oldest);
+    if (live >= (far ? FAR_CAP : SEGMENT_CAP)) region_retire(oldest);
     cache_reclaim();
 }
 

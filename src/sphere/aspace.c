@@ -192,16 +192,38 @@ static bool is_young(const struct file_id *id) {
     return now[0] * 1000000000ll + now[1] - (int64_t)id->ctime_ns < 20000000;
 }
 
+#define LARGE_FILE (16ul << 20)
+#define LARGE_END \
+    (LAYOUT_LIB_END - (64ul << 20)) /* of the part of the library area that large files have for themselves, at first */
+#define LARGE_STIR (8ul << 20)      /* how far from an end of that part they may be */
+
+/* Starts of slots, from `from` on and round again, in a part of the library area. */
+static gaddr find_slot(gaddr base, gaddr end, uint64_t from, size_t span) {
+    uint64_t slots = (end - base) / FILE_SLOT_ALIGN;
+    for (uint64_t k = 0; k < slots; k++) {
+        gaddr at = base + ((from + k) % slots) * FILE_SLOT_ALIGN;
+        if (at + span <= end && is_free(at, at + span)) return at;
+    }
+    return 0;
+}
+
+/* At one end or the other: anywhere else, two of them could leave no room for a third in one piece. */
+static gaddr find_for_large(uint64_t h, size_t span) {
+    uint64_t stir = (h >> 1) % (LARGE_STIR / FILE_SLOT_ALIGN) * FILE_SLOT_ALIGN;
+    for (int i = 0; i < 2 && span + stir <= LARGE_END - LAYOUT_LIB_BASE; i++) {
+        gaddr at = (h + (uint64_t)i) & 1 ? LAYOUT_LIB_BASE + stir : LARGE_END - span - stir;
+        if (is_free(at, at + span)) return at;
+    }
+    return find_slot(LAYOUT_LIB_BASE, LAYOUT_LIB_END, 0, span);
+}
+
 /* A slot in the library area that depends on nothing but the file, as long as it is free. */
 static gaddr find_by_file(const struct file_id *id, size_t len) {
     uint64_t h = mix(mix(mix(as->seed, id->dev), id->ino), id->mtime_ns);
-    uint64_t slots = (LAYOUT_LIB_END - LAYOUT_LIB_BASE) / FILE_SLOT_ALIGN;
     size_t span = (len + FILE_SLOT_ALIGN - 1) & ~(FILE_SLOT_ALIGN - 1);
-    for (uint64_t k = 0; k < slots; k++) {
-        gaddr at = LAYOUT_LIB_BASE + ((h + k) % slots) * FILE_SLOT_ALIGN;
-        if (at + span <= LAYOUT_LIB_END && is_free(at, at + span)) return at;
-    }
-    return 0;
+    if (len >= LARGE_FILE) return find_for_large(h, span);
+    gaddr at = find_slot(LARGE_END, LAYOUT_LIB_END, h, span);
+    return at ? at : find_slot(LAYOUT_LIB_BASE, LAYOUT_LIB_END, h, span);
 }
 
 /* Below the stack there is room for a higher limit, as much as the kernel leaves. */
