@@ -138,8 +138,8 @@ struct ev_syscall {
     uint64_t args[6];
     uint32_t outs;   /* OUT events that follow */
     uint32_t out_fd; /* EVF_OUTPUT: 1 or 2 */
-    uint64_t
-        out_seq; /* EVF_OUTPUT: place among all outputs of the sphere, from 0. No flag: 0, or where the call has made the stack begin */
+    /* EVF_OUTPUT: place among all outputs of the sphere, from 0. No flag: 0, or where the call has made the stack begin */
+    uint64_t out_seq;
 };
 
 struct ev_child {

@@ -11,6 +11,7 @@
 #include "inproc/lock.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
+#include "sphere/aspace_parts.h"
 #include "sphere/code_files.h"
 #include "sphere/code_watch.h"
 #include "sphere/debug.h"
@@ -24,18 +25,7 @@
 #define FILE_SLOT_ALIGN 0x40000ul      /* library slots: room for kept translations even of small files */
 #define BIG_MAPPING (16ul << 30)
 
-struct aspace {
-    struct mapping *list; /* sorted by start, disjoint */
-    size_t n, most;
-    gaddr brk_start, brk_end; /* brk_end: what the program was told, not page aligned */
-    bool grows;               /* some of it has MAP_GROWSDOWN */
-    gaddr top_hint;           /* nothing free between here and LAYOUT_MMAP_TOP */
-    gaddr stack_top;
-    uint64_t seed; /* where libraries go */
-};
-
 struct aspace the_aspace = {.top_hint = LAYOUT_MMAP_TOP};
-static struct aspace *const as = &the_aspace;
 
 /* What the kernel is told: the program's pages are never executed in place, and code must be readable. */
 int aspace_host_prot(int prot) {
@@ -45,8 +35,7 @@ int aspace_host_prot(int prot) {
 
 /* ---- the list ---- */
 
-/* Index of the first mapping that ends above addr. */
-static size_t first_above(gaddr addr) {
+size_t aspace_first_above(gaddr addr) {
     size_t lo = 0, hi = as->n;
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
@@ -59,7 +48,7 @@ static size_t first_above(gaddr addr) {
 }
 
 static bool is_free(gaddr start, gaddr end) {
-    size_t i = first_above(start);
+    size_t i = aspace_first_above(start);
     return i == as->n || as->list[i].start >= end;
 }
 
@@ -77,7 +66,7 @@ static void list_delete(size_t i) {
 
 /* Splits the mapping that contains addr in its middle, if any. */
 static void split_at(gaddr addr) {
-    size_t i = first_above(addr);
+    size_t i = aspace_first_above(addr);
     if (i == as->n || as->list[i].start >= addr) return;
     struct mapping upper = as->list[i];
     upper.offset += addr - upper.start;
@@ -86,10 +75,10 @@ static void split_at(gaddr addr) {
     list_insert(i + 1, &upper);
 }
 
-static void list_carve(gaddr start, gaddr end) {
+void aspace_list_carve(gaddr start, gaddr end) {
     split_at(start);
     split_at(end);
-    size_t i = first_above(start), k = i;
+    size_t i = aspace_first_above(start), k = i;
     while (k < as->n && as->list[k].start < end) k++;
     if (k == i) return;
     memmove(&as->list[i], &as->list[k], (as->n - k) * sizeof *as->list);
@@ -98,9 +87,9 @@ static void list_carve(gaddr start, gaddr end) {
 
 /* The same, sparing cache windows. */
 static void carve_guest(gaddr start, gaddr end) {
-    for (size_t i = first_above(start); i < as->n && as->list[i].start < end; i = first_above(start)) {
+    for (size_t i = aspace_first_above(start); i < as->n && as->list[i].start < end; i = aspace_first_above(start)) {
         gaddr stop = MIN(as->list[i].end, end);
-        if (!as->list[i].runtime) list_carve(start, stop);
+        if (!as->list[i].runtime) aspace_list_carve(start, stop);
         start = stop;
     }
 }
@@ -114,7 +103,7 @@ static bool same_kind(const struct mapping *a, const struct mapping *b) {
 }
 
 static void merge_around(gaddr start, gaddr end) {
-    size_t i = first_above(start);
+    size_t i = aspace_first_above(start);
     if (i > 0) i--;
     while (i + 1 < as->n && as->list[i].start <= end) {
         if (same_kind(&as->list[i], &as->list[i + 1])) {
@@ -126,9 +115,9 @@ static void merge_around(gaddr start, gaddr end) {
     }
 }
 
-static void list_add(const struct mapping *m) {
-    list_carve(m->start, m->end);
-    list_insert(first_above(m->start), m);
+void aspace_list_add(const struct mapping *m) {
+    aspace_list_carve(m->start, m->end);
+    list_insert(aspace_first_above(m->start), m);
     merge_around(m->start, m->end);
 }
 
@@ -138,7 +127,7 @@ static bool overlaps(gaddr start, gaddr end, gaddr lo, gaddr hi) { return start 
 
 bool aspace_is_runtime(gaddr start, size_t len) {
     gaddr end = start + len;
-    for (size_t i = first_above(start); i < as->n && as->list[i].start < end; i++)
+    for (size_t i = aspace_first_above(start); i < as->n && as->list[i].start < end; i++)
         if (as->list[i].runtime) return true;
     return overlaps(start, end, LAYOUT_KEPT_BASE, LAYOUT_CACHE_END) ||
            overlaps(start, end, LAYOUT_RT, LAYOUT_THREADS_END);
@@ -168,7 +157,7 @@ static gaddr room_ends(const struct mapping *m) {
 
 static gaddr find_down(gaddr base, gaddr top, size_t len) {
     gaddr hi = top;
-    size_t i = first_above(top - 1);
+    size_t i = aspace_first_above(top - 1);
     if (i < as->n && room_ends(&as->list[i]) < hi) hi = room_ends(&as->list[i]);
     for (;;) {
         gaddr below = i > 0 ? as->list[i - 1].end : 0;
@@ -192,12 +181,12 @@ static bool is_young(const struct file_id *id) {
     return now[0] * 1000000000ll + now[1] - (int64_t)id->ctime_ns < 20000000;
 }
 
+/* Large files have the library area up to LARGE_END for themselves, as long as the others find room behind it. */
 #define LARGE_FILE (16ul << 20)
-#define LARGE_END \
-    (LAYOUT_LIB_END - (64ul << 20)) /* of the part of the library area that large files have for themselves, at first */
-#define LARGE_STIR (8ul << 20)      /* how far from an end of that part they may be */
+#define LARGE_END (LAYOUT_LIB_END - (64ul << 20))
+#define LARGE_STIR (8ul << 20) /* how far from an end of that part they may be */
 
-/* Starts of slots, from `from` on and round again, in a part of the library area. */
+/* The first slot in a part of the library area that is free, from slot `from` on and round again. */
 static gaddr find_slot(gaddr base, gaddr end, uint64_t from, size_t span) {
     uint64_t slots = (end - base) / FILE_SLOT_ALIGN;
     for (uint64_t k = 0; k < slots; k++) {
@@ -225,9 +214,6 @@ static gaddr find_by_file(const struct file_id *id, size_t len) {
     gaddr at = find_slot(LARGE_END, LAYOUT_LIB_END, h, span);
     return at ? at : find_slot(LAYOUT_LIB_BASE, LAYOUT_LIB_END, h, span);
 }
-
-/* Below the stack there is room for a higher limit, as much as the kernel leaves. */
-#define STACK_ROOM (129ul << 20)
 
 static gaddr mmap_top(void) { return MIN(LAYOUT_MMAP_TOP, as->stack_top ? as->stack_top - STACK_ROOM : UINT64_MAX); }
 
@@ -261,22 +247,11 @@ gaddr aspace_place(size_t len, size_t align, int fd) {
 
 /* ---- the program's limits ---- */
 
-/* The stack is mapped in full, and what is below it is natively no mapping. */
-static bool is_stack(const struct mapping *m) { return strcmp(m->name, "[stack]") == 0; }
-
-static bool is_stack_guard(size_t i) {
-    const struct mapping *m = &as->list[i];
-    return m->prot == PROT_NONE && !m->name[0] && !m->file.ino && i + 1 < as->n && m[1].start == m->end &&
-           is_stack(&m[1]);
-}
-
-#define STACK_AT_FIRST 0x22000 /* of the stack, natively only what was used is mapped; it is hardly ever more */
-
 static bool is_data(uint32_t prot, uint32_t flags) { return (prot & PROT_WRITE) && (flags & MAP_TYPE) == MAP_PRIVATE; }
 
 static uint64_t counted(const struct mapping *m) {
     if (m->runtime) return 0;
-    return is_stack(m) ? MIN(m->end - m->start, STACK_AT_FIRST) : m->end - m->start;
+    return aspace_is_stack(m) ? MIN(m->end - m->start, STACK_AT_FIRST) : m->end - m->start;
 }
 
 /* Whether `more` bytes, of private writable memory or other, fit into RLIMIT_AS and RLIMIT_DATA. */
@@ -286,7 +261,7 @@ static bool within_limits(uint64_t more, bool data) {
     uint64_t all = more, private_data = data ? more : 0;
     for (size_t i = 0; i < as->n; i++) {
         const struct mapping *m = &as->list[i];
-        if (is_stack_guard(i)) continue;
+        if (aspace_is_stack_guard(i)) continue;
         all += counted(m);
         if (is_data(m->prot, m->flags) && !m->name[0]) private_data += counted(m);
     }
@@ -296,7 +271,7 @@ static bool within_limits(uint64_t more, bool data) {
 
 static uint64_t mapped_in(gaddr start, gaddr end) {
     uint64_t n = 0;
-    for (size_t i = first_above(start); i < as->n && as->list[i].start < end; i++)
+    for (size_t i = aspace_first_above(start); i < as->n && as->list[i].start < end; i++)
         n += MIN(as->list[i].end, end) - MAX(as->list[i].start, start);
     return n;
 }
@@ -322,132 +297,26 @@ static void track_all(const struct mapping *m) {
 }
 
 static void add_shared(const struct mapping *m) {
-    list_add(m);
+    aspace_list_add(m);
     if (!m->tracked) return;
     shared_reprotect(m->start, m->end);
     track_all(m);
 }
 
 const struct mapping *aspace_next(gaddr addr) {
-    size_t i = first_above(addr);
+    size_t i = aspace_first_above(addr);
     return i < as->n ? &as->list[i] : NULL;
 }
 
 void aspace_track(gaddr addr) {
-    size_t i = first_above(addr);
+    size_t i = aspace_first_above(addr);
     if (i < as->n && as->list[i].start <= addr) as->list[i].tracked = true;
 }
 
 /* ---- calls ---- */
 
-static void freed(gaddr start, gaddr end) {
+void aspace_freed(gaddr start, gaddr end) {
     if (end > as->top_hint && start < LAYOUT_MMAP_TOP) as->top_hint = MIN(end, LAYOUT_MMAP_TOP);
-}
-
-/* ---- the stack ---- */
-
-#define STACK_GUARD (1ul << 20) /* the kernel's stack_guard_gap */
-
-/* Its lowest mapping; as->n: there is none. */
-static size_t find_stack(void) {
-    size_t i = as->stack_top ? first_above(as->stack_top - 1) : as->n;
-    if (i == as->n || !is_stack(&as->list[i])) return as->n;
-    while (i > 0 && is_stack(&as->list[i - 1]) && as->list[i - 1].end == as->list[i].start) i--;
-    return i;
-}
-
-static gaddr stack_guard(size_t i) {
-    gaddr start = as->list[i].start;
-    return i > 0 && is_stack_guard(i - 1) ? MAX(as->list[i - 1].start, start - STACK_GUARD) : start;
-}
-
-/* Natively the stack is what was used of it. */
-static gaddr stack_used(const struct mapping *stack) {
-    uint8_t there[256];
-    gaddr end = as->stack_top - STACK_AT_FIRST;
-    if (stack->end != as->stack_top || stack->start > end) return stack->start;
-    for (gaddr at = stack->start; at < end; at += sizeof there * PAGE_SIZE) {
-        uint64_t n = MIN(end - at, sizeof there * PAGE_SIZE) / PAGE_SIZE;
-        if (SYS(mincore, at, n * PAGE_SIZE, there) != 0) return stack->start;
-        for (uint64_t k = 0; k < n; k++)
-            if (there[k] & 1) return at + k * PAGE_SIZE;
-    }
-    return end;
-}
-
-/* What comes in is new, what goes was not used. The guard, which is below it, moves along; it does not go below floor. */
-static void move_stack(size_t i, gaddr start, gaddr floor) {
-    struct mapping stack = as->list[i];
-    gaddr old_guard = stack_guard(i), guard = MAX(start - STACK_GUARD, floor), old = stack.start;
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK;
-    if (start < old &&
-        sys_failed(SYS(mmap, start, old - start, aspace_host_prot((int)stack.prot), flags | MAP_FIXED, -1, 0)))
-        return;
-    if (old_guard < guard) SYS(munmap, old_guard, guard - old_guard);
-    if (guard < start) SYS(mmap, guard, start - guard, PROT_NONE, flags | MAP_FIXED, -1, 0);
-    list_carve(old_guard, MIN(stack.end, MAX(start, old)));
-    list_carve(guard, start);
-    stack.start = start;
-    list_add(&stack);
-    struct mapping m = {.start = guard, .end = start, .flags = (uint32_t)flags, .was_writable = true};
-    if (guard < start) list_add(&m);
-    freed(old_guard, guard);
-    track_changed(MIN(old_guard, guard), MAX(start, old));
-    thread_self()->stack_start = start;
-}
-
-/* Where the mapping below ends; the guard may have become one with it. */
-static gaddr stack_floor(size_t i) {
-    gaddr guard = stack_guard(i);
-    size_t below = first_above(guard - 1);
-    if (below > 0 && as->list[below].start >= guard) below--;
-    return as->list[below].start < guard ? MIN(as->list[below].end, guard) : LAYOUT_MMAP_BASE;
-}
-
-/* The stack gets what its limit allows, and what is mapped below, or will be up to `floor`: there remains a gap. */
-static void fit_stack(uint64_t limit, gaddr floor, bool may_shrink) {
-    size_t i = find_stack();
-    if (i == as->n) return;
-    gaddr start = as->list[i].start;
-    floor = MAX(floor, stack_floor(i));
-    uint64_t most = MAX(STACK_ROOM - STACK_GUARD, as->stack_top - start); /* "unlimited" had its share at first */
-    gaddr want = MAX(as->stack_top - PAGE_DOWN(MIN(limit, most)), floor + STACK_GUARD);
-    want = MIN(want, may_shrink ? stack_used(&as->list[i]) : start);
-    if (want != start) move_stack(i, want, floor);
-}
-
-static uint64_t stack_limit(void) {
-    uint64_t limit[2] = {UINT64_MAX, 0};
-    SYS(prlimit64, 0, 3 /* RLIMIT_STACK */, 0, limit);
-    return limit[0];
-}
-
-/* The program maps memory where only the stack could be. */
-static void make_way(gaddr start, gaddr end) {
-    size_t i = find_stack();
-    if (!the_mode->kernel_signals || i == as->n || start >= as->stack_top || end <= stack_guard(i)) return;
-    if (end <= stack_used(&as->list[i])) fit_stack(stack_limit(), end, true);
-}
-
-/* It has freed such memory. */
-static void take_room(gaddr start, gaddr end) {
-    if (the_mode->kernel_signals && as->stack_top && start < as->stack_top && end > as->stack_top - STACK_ROOM)
-        fit_stack(stack_limit(), 0, true);
-}
-
-void aspace_limit_stack(uint64_t size, bool may_shrink) {
-    lock_take(&cache_lock);
-    fit_stack(size, 0, may_shrink);
-    lock_drop(&cache_lock);
-}
-
-void aspace_put_stack(gaddr start, bool smaller) {
-    lock_take(&cache_lock);
-    size_t i = find_stack();
-    bool is_smaller = i < as->n && start > as->list[i].start && start < as->list[i].end;
-    bool is_larger = i < as->n && start < as->list[i].start && start >= stack_floor(i);
-    if (start % PAGE_SIZE == 0 && (smaller ? is_smaller : is_larger)) move_stack(i, start, stack_floor(i));
-    lock_drop(&cache_lock);
 }
 
 /* Some drivers map nowhere but where they choose themselves: io_uring refuses every address that it is given. */
@@ -478,7 +347,7 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
     note_growth();
     bool fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
     gaddr at = addr;
-    if (fixed) make_way(at, at + len);
+    if (fixed) aspace_stack_makes_way(at, at + len);
     if (fixed) {
         if (at & ~PAGE_MASK) return lock_drop(&cache_lock), -EINVAL;
         if (at + len < at || at + len > LAYOUT_GUEST_END) return lock_drop(&cache_lock), -ENOMEM;
@@ -535,7 +404,7 @@ long aspace_restore(const struct mapping *m, int fd, uint64_t base) {
         struct mapping copy = *m;
         if (is_shared(m->flags)) number_shared(&copy);
         as->grows |= (m->flags & MAP_GROWSDOWN) != 0;
-        if (is_stack(m)) as->stack_top = MAX(as->stack_top, m->end);
+        if (aspace_is_stack(m)) as->stack_top = MAX(as->stack_top, m->end);
         add_shared(&copy);
         track_changed(copy.start, copy.end);
     }
@@ -552,7 +421,7 @@ long aspace_munmap(gaddr addr, size_t len) {
     code_watch_forget(addr, addr + len);
     track_changed(addr, addr + len);
     long ret = 0;
-    for (size_t i = first_above(addr); i < as->n && as->list[i].start < addr + len; i++) {
+    for (size_t i = aspace_first_above(addr); i < as->n && as->list[i].start < addr + len; i++) {
         gaddr lo = MAX(as->list[i].start, addr), hi = MIN(as->list[i].end, addr + len);
         if (as->list[i].runtime) continue;
         ret = SYS(munmap, lo, hi - lo);
@@ -560,8 +429,8 @@ long aspace_munmap(gaddr addr, size_t len) {
     }
     if (!ret) {
         carve_guest(addr, addr + len);
-        freed(addr, addr + len);
-        take_room(addr, addr + len);
+        aspace_freed(addr, addr + len);
+        aspace_stack_takes_room(addr, addr + len);
     }
     lock_drop(&cache_lock);
     return ret;
@@ -570,7 +439,7 @@ long aspace_munmap(gaddr addr, size_t len) {
 static void note_protection(gaddr start, gaddr end, int prot) {
     split_at(start);
     split_at(end);
-    for (size_t i = first_above(start); i < as->n && as->list[i].start < end; i++)
+    for (size_t i = aspace_first_above(start); i < as->n && as->list[i].start < end; i++)
         as->list[i].prot = (uint32_t)prot, as->list[i].was_writable |= prot & PROT_WRITE;
     merge_around(start, end);
     if (unlikely(shared_active)) shared_reprotect(start, end);
@@ -579,21 +448,13 @@ static void note_protection(gaddr start, gaddr end, int prot) {
 /* The kernel has changed what comes before a hole, or before what it cannot change. */
 static void protect_some(gaddr start, gaddr end, int prot) {
     for (gaddr at = start; at < end;) {
-        size_t i = first_above(at);
+        size_t i = aspace_first_above(at);
         if (i == as->n || as->list[i].start > at) return;
         gaddr next = MIN(as->list[i].end, end);
         if (SYS(mprotect, at, next - at, aspace_host_prot(prot)) != 0) return;
         note_protection(at, next, prot);
         at = next;
     }
-}
-
-/* The kernel does not know that the stack grows: PROT_GROWSDOWN means from its beginning on. */
-static bool is_in_stack(gaddr addr, gaddr *start) {
-    size_t i = first_above(addr);
-    if (i == as->n || as->list[i].start > addr || !is_stack(&as->list[i])) return false;
-    *start = as->list[i].start;
-    return true;
 }
 
 long aspace_mprotect(gaddr addr, size_t len, int prot) {
@@ -605,7 +466,7 @@ long aspace_mprotect(gaddr addr, size_t len, int prot) {
     int keep = prot & (PROT_GROWSDOWN | PROT_GROWSUP);
     note_growth();
     gaddr start;
-    if (keep == PROT_GROWSDOWN && is_in_stack(addr, &start)) {
+    if (keep == PROT_GROWSDOWN && aspace_is_in_stack(addr, &start)) {
         len += addr - start;
         addr = start;
         prot &= ~keep;
@@ -627,7 +488,7 @@ long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr n
     old_len = PAGE_UP(old_len);
     new_len = PAGE_UP(new_len);
     lock_take(&cache_lock);
-    size_t i = first_above(old);
+    size_t i = aspace_first_above(old);
     if (i == as->n || as->list[i].start > old) return lock_drop(&cache_lock), -EFAULT;
     if (aspace_is_runtime(old, MAX(old_len, PAGE_SIZE))) return lock_drop(&cache_lock), -EFAULT;
     struct mapping m = as->list[i];
@@ -655,12 +516,12 @@ long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr n
     }
     if (!sys_failed(got)) {
         if (old_len && !(flags & MREMAP_DONTUNMAP)) {
-            list_carve(old, old + old_len);
-            freed(old, old + old_len);
+            aspace_list_carve(old, old + old_len);
+            aspace_freed(old, old + old_len);
         }
         m.start = (gaddr)got;
         m.end = m.start + new_len;
-        list_add(&m);
+        aspace_list_add(&m);
     }
     track_changed(old, old + old_len);
     if (!sys_failed(got)) track_changed((gaddr)got, (gaddr)got + new_len);
@@ -711,7 +572,7 @@ static bool is_attached(const struct mapping *m, gaddr addr) {
 long aspace_shmdt(gaddr addr) {
     if (addr & ~PAGE_MASK) return -EINVAL;
     lock_take(&cache_lock);
-    size_t i = first_above(addr);
+    size_t i = aspace_first_above(addr);
     while (i < as->n && !is_attached(&as->list[i], addr)) i++;
     uint64_t segment = i < as->n ? as->list[i].file.ino : 0;
     while (i < as->n) {
@@ -722,8 +583,8 @@ long aspace_shmdt(gaddr addr) {
         }
         code_watch_forget(m.start, m.end);
         SYS(munmap, m.start, m.end - m.start);
-        list_carve(m.start, m.end);
-        freed(m.start, m.end);
+        aspace_list_carve(m.start, m.end);
+        aspace_freed(m.start, m.end);
         track_changed(m.start, m.end);
     }
     lock_drop(&cache_lock);
@@ -773,13 +634,13 @@ gaddr aspace_brk(gaddr wanted) {
                             .prot = (uint32_t)thread_prot(thread_self(), PROT_READ | PROT_WRITE),
                             .flags = MAP_PRIVATE | MAP_ANONYMOUS,
                             .name = "[heap]"};
-        list_add(&m);
+        aspace_list_add(&m);
         track_changed(now, then);
     } else if (then < now) {
         code_watch_forget(then, now);
         track_changed(then, now);
         SYS(munmap, then, now - then);
-        list_carve(then, now);
+        aspace_list_carve(then, now);
     }
     as->brk_end = wanted;
 out:
@@ -790,7 +651,7 @@ out:
 /* ---- questions ---- */
 
 const struct mapping *aspace_peek(gaddr addr) {
-    size_t i = first_above(addr);
+    size_t i = aspace_first_above(addr);
     return i < as->n && as->list[i].start <= addr ? &as->list[i] : NULL;
 }
 
@@ -812,14 +673,15 @@ bool aspace_nth(size_t i, struct mapping *out) {
 
 /* Whole mappings: a kept region is for all of a file's code. */
 void aspace_note_changed(gaddr start, gaddr end) {
-    for (size_t i = first_above(start); i < as->n && as->list[i].start < end; i++) as->list[i].was_writable = true;
+    for (size_t i = aspace_first_above(start); i < as->n && as->list[i].start < end; i++)
+        as->list[i].was_writable = true;
 }
 
 void aspace_name(gaddr addr, const char *name) {
     lock_take(&cache_lock);
-    size_t i = first_above(addr);
+    size_t i = aspace_first_above(addr);
     if (i < as->n && as->list[i].start <= addr) fmt_into(as->list[i].name, sizeof as->list[i].name, "%s", name);
-    if (i < as->n && is_stack(&as->list[i])) as->stack_top = as->list[i].end;
+    if (i < as->n && aspace_is_stack(&as->list[i])) as->stack_top = as->list[i].end;
     lock_drop(&cache_lock);
 }
 
@@ -828,7 +690,7 @@ void aspace_adopt(gaddr start, size_t len, int prot, const char *name) {
         .start = start, .end = start + len, .prot = (uint32_t)prot, .flags = MAP_PRIVATE | MAP_ANONYMOUS};
     fmt_into(m.name, sizeof m.name, "%s", name);
     lock_take(&cache_lock);
-    list_add(&m);
+    aspace_list_add(&m);
     lock_drop(&cache_lock);
 }
 
@@ -851,11 +713,11 @@ bool aspace_kept_at(gaddr pc, struct kept_file *out) {
 bool aspace_claim(gaddr at, size_t len) {
     if (!usable(at, len) || overlaps(at, at + len, mmap_top(), as->stack_top)) return false;
     struct mapping m = {.start = at, .end = at + len, .runtime = true, .name = "[reprise]"};
-    list_add(&m);
+    aspace_list_add(&m);
     return true;
 }
 
-void aspace_unclaim(gaddr at, size_t len) { list_carve(at, at + len); }
+void aspace_unclaim(gaddr at, size_t len) { aspace_list_carve(at, at + len); }
 
 /* Where memory is scarce for us too, the kernel's own limit of mappings is far enough. */
 void aspace_start(uint64_t seed) {

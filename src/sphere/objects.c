@@ -18,8 +18,7 @@
 #include "sphere/sys/special.h"
 
 #define PROBES 64
-#define LARGE \
-    (1ull << 30) /* a file of this size takes so long to keep that it is worth a look whether that is needed */
+#define LARGE (1ull << 30) /* such a file takes so long to keep that it is worth a look whether that is needed */
 
 /* ---- recording ---- */
 

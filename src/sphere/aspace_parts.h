@@ -1,0 +1,43 @@
+/* The parts of the address space for each other: aspace.c (the list, where things go, calls), aspace_stack.c. Under cache_lock. */
+#ifndef REPRISE_ASPACE_PARTS_H
+#define REPRISE_ASPACE_PARTS_H
+
+#include "sphere/aspace.h"
+
+struct aspace {
+    struct mapping *list; /* sorted by start, disjoint */
+    size_t n, most;
+    gaddr brk_start, brk_end; /* brk_end: what the program was told, not page aligned */
+    bool grows;               /* some of it has MAP_GROWSDOWN */
+    gaddr top_hint;           /* nothing free between here and LAYOUT_MMAP_TOP */
+    gaddr stack_top;
+    uint64_t seed; /* where libraries go */
+};
+
+static struct aspace *const as = &the_aspace;
+
+/* ---- aspace.c ---- */
+
+/* Index of the first mapping that ends above addr. */
+size_t aspace_first_above(gaddr addr);
+void aspace_list_carve(gaddr start, gaddr end);
+void aspace_list_add(const struct mapping *m);
+/* There is room again in the mmap area. */
+void aspace_freed(gaddr start, gaddr end);
+
+/* ---- aspace_stack.c ---- */
+
+#define STACK_AT_FIRST 0x22000 /* of the stack, natively only what was used is mapped; it is hardly ever more */
+
+/* Below the stack there is room for a higher limit, as much as the kernel leaves. */
+#define STACK_ROOM (129ul << 20)
+
+bool aspace_is_stack(const struct mapping *m);
+bool aspace_is_stack_guard(size_t i);
+/* *start: of the stack's mapping that holds addr. */
+bool aspace_is_in_stack(gaddr addr, gaddr *start);
+/* The program maps memory where only the stack could be, or has freed such memory. */
+void aspace_stack_makes_way(gaddr start, gaddr end);
+void aspace_stack_takes_room(gaddr start, gaddr end);
+
+#endif
