@@ -70,7 +70,7 @@ static bool same_insn(const struct insn *a, const struct insn *b) {
     return SAME(pc) && SAME(target) && SAME(imm) && SAME(cls) && SAME(len) && SAME(encoding) && SAME(opcode) &&
            SAME(cc) && SAME(opcode_off) && SAME(modrm_off) && SAME(sib_off) && SAME(disp_off) && SAME(disp_size) &&
            SAME(imm_off) && SAME(imm_size) && SAME(rex_off) && SAME(prefix_len) && SAME(modrm) && SAME(has_rex) &&
-           SAME(rip_rel) && SAME(eip_rel) && SAME(has_mem) && SAME(rep) && SAME(lock) && SAME(ends_cond) && SAME(seg) &&
+           SAME(rip_rel) && SAME(eip_rel) && SAME(has_mem) && SAME(rep) && SAME(lock) && SAME(vsib) && SAME(seg) &&
            SAME(gpr_read) && SAME(gpr_write) && SAME(gpr_kill) && SAME(flags_read) && SAME(flags_write) &&
            SAME(flags_kill) && SAME(load_size) && SAME(store_size) && SAME(push_size) && SAME(pop_size);
 #undef SAME

@@ -276,10 +276,13 @@ static void memory_operand(struct insn *in, const struct parts *p, const ZydisDe
     read_register(in, op->mem.index);
     if (op->encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM) {
         in->has_mem = true;
+        in->vsib = op->mem.type == ZYDIS_MEMOP_TYPE_VSIB;
         in->rip_rel = op->mem.base == ZYDIS_REGISTER_RIP;
         in->eip_rel = op->mem.base == ZYDIS_REGISTER_EIP;
         if (in->rip_rel || in->eip_rel) in->target = in->pc + in->len + (uint64_t)p->zi.raw.disp.value;
         if (in->eip_rel) in->target = (uint32_t)in->target;
+        if (in->disp_size == 1 && p->zi.raw.disp.value)
+            in->disp_shift = (uint8_t)__builtin_ctzl((uint64_t)(op->mem.disp.value / p->zi.raw.disp.value));
     }
     if (!touches_memory(p, op)) return;
     if (op->mem.segment == ZYDIS_REGISTER_FS) in->seg = 0x64;

@@ -71,6 +71,7 @@ struct insn {
     uint8_t modrm_off;
     uint8_t sib_off;
     uint8_t disp_off, disp_size;
+    uint8_t disp_shift; /* EVEX: a displacement of one byte counts in units of 1 << disp_shift bytes; else 0 */
     uint8_t imm_off, imm_size;
     uint8_t rex_off;    /* legacy encodings only; has_rex says whether it is there (it can be at 0) */
     uint8_t prefix_len; /* bytes in front of rex/vex/escape/opcode */
@@ -82,7 +83,7 @@ struct insn {
     bool has_mem : 1;   /* modrm names memory */
     bool rep : 1;       /* a string instruction with a rep/repe/repne prefix that counts */
     bool lock : 1;      /* locked, also implicitly (xchg with memory) */
-    bool ends_cond : 1; /* reserved */
+    bool vsib : 1;      /* the index of the memory operand is a vector register: gather, scatter */
 
     uint8_t seg; /* segment override prefix in force for memory: 0 none, 0x64 fs, 0x65 gs */
 

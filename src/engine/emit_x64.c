@@ -384,6 +384,21 @@ void emit_copy_via(struct emitter *e, const struct insn *in, const uint8_t *byte
     emit_bytes(e, b + rest, in->len - rest);
 }
 
+int emit_vsib_base(const struct insn *in, const uint8_t *bytes) {
+    uint8_t low = bytes[in->sib_off] & 7;
+    if (low == RBP && in->modrm >> 6 == 0) return -1;
+    return low | (~bytes[in->prefix_len + 1] >> 5 & 1) << 3;
+}
+
+void emit_copy_vsib_via(struct emitter *e, const struct insn *in, const uint8_t *bytes, int scratch) {
+    uint8_t b[INSN_MAX_LEN];
+    memcpy(b, bytes, in->len);
+    if (emit_vsib_base(in, bytes) < 0) b[in->modrm_off] |= 0x80; /* the four bytes that stood without a base */
+    b[in->prefix_len + 1] |= 0x20;                              /* not one of r8 to r15 */
+    b[in->sib_off] = (uint8_t)((b[in->sib_off] & ~7) | scratch);
+    emit_copy_without_gs(e, in, b);
+}
+
 uint8_t *emit_copy_loop(struct emitter *e, const struct insn *in, const uint8_t *bytes) {
     emit_bytes(e, bytes, in->len - 1u);
     uint8_t *at = e->p;
@@ -407,8 +422,10 @@ bool emit_lea_operand(struct emitter *e, const struct insn *in, const uint8_t *b
         }
     put(e, (uint8_t)(REX_W | (reg >> 3) << 2 | operand_rex_bits(in, bytes)));
     put(e, 0x8d);
-    put(e, (uint8_t)((in->modrm & 0xc7) | (reg & 7) << 3));
-    emit_bytes(e, bytes + in->modrm_off + 1, (in->sib_off ? 1u : 0u) + in->disp_size);
+    uint8_t mod = in->disp_shift ? 0x80 /* four bytes of displacement */ : in->modrm & 0xc0;
+    put(e, (uint8_t)(mod | (in->modrm & 7) | (reg & 7) << 3));
+    emit_bytes(e, bytes + in->modrm_off + 1, (in->sib_off ? 1u : 0u) + (in->disp_shift ? 0u : in->disp_size));
+    if (in->disp_shift) put32(e, (uint32_t)((int8_t)bytes[in->disp_off] * (1 << in->disp_shift)));
     return true;
 }
 

@@ -82,6 +82,9 @@ void emit_loop(struct emitter *e, const uint8_t *to);
 bool emit_copy(struct emitter *e, const struct insn *in, const uint8_t *bytes);
 /* The same with its memory operand replaced by (scratch), and without a gs prefix; scratch is one of rax rcx rdx rbx rsi rdi. */
 void emit_copy_via(struct emitter *e, const struct insn *in, const uint8_t *bytes, int scratch);
+/* The same for an operand with a vector of indices: only its base register, which emit_vsib_base() tells (-1: it has none), is replaced. */
+void emit_copy_vsib_via(struct emitter *e, const struct insn *in, const uint8_t *bytes, int scratch);
+int emit_vsib_base(const struct insn *in, const uint8_t *bytes);
 /* loop/jrcxz family with the displacement left open (short). */
 uint8_t *emit_copy_loop(struct emitter *e, const struct insn *in, const uint8_t *bytes);
 /* mov <operand of an indirect jmp or call>,reg. False: its RIP-relative operand is out of reach. */

@@ -33,7 +33,7 @@ enum store_kind store_kind(const struct insn *in, size_t *size) {
     *size = in->store_size ? in->store_size : in->push_size;
     if (!*size) return STORE_NONE;
     if (*size == MEM_SIZE_UNKNOWN || *size > STORE_MAX || in->seg == 0x65 || is_pop_to_memory(in)) return STORE_UNKNOWN;
-    if (in->encoding != ENC_LEGACY && in->encoding != ENC_VEX2 && in->encoding != ENC_VEX3) return STORE_UNKNOWN;
+    if (in->encoding == ENC_XOP || in->encoding == ENC_3DNOW) return STORE_UNKNOWN;
     if (in->push_size) return STORE_PUSH;
     if (is_string(in)) return in->rep ? STORE_REPEATED : STORE_STRING;
     if (!in->has_mem) return STORE_UNKNOWN; /* mov to an address in the instruction: nobody writes that */

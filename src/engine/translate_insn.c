@@ -106,6 +106,19 @@ static void emit_gs_indexed(struct build *b, int i, const uint8_t *bytes, int s)
     emit_load_tb(e, s, TB_S2);
 }
 
+static void emit_gs_vsib(struct build *b, int i, const uint8_t *bytes, int s) {
+    const struct insn *in = &b->insn[i];
+    struct emitter *e = &b->e;
+    int base = emit_vsib_base(in, bytes);
+    b->map[i].spill = SPILL_SCRATCH;
+    b->map[i].scratch = (uint8_t)s;
+    emit_store_tb(e, s, TB_S2);
+    emit_load_tb(e, s, TB_GUEST_GS);
+    if (base >= 0) emit_lea_sum(e, s, base, s);
+    emit_copy_vsib_via(e, in, bytes, s);
+    emit_load_tb(e, s, TB_S2);
+}
+
 /* gs is ours: the address is made from the program's own gs base. */
 static void emit_gs_mem(struct build *b, int i, const uint8_t *bytes) {
     const struct insn *in = &b->insn[i];
@@ -117,6 +130,10 @@ static void emit_gs_mem(struct build *b, int i, const uint8_t *bytes) {
     }
     if (!in->has_mem || s < 0 || r < 0) { /* absolute moves, maskmov: only without a base */
         emit_copy_without_gs(e, in, bytes);
+        return;
+    }
+    if (in->vsib) {
+        emit_gs_vsib(b, i, bytes, s);
         return;
     }
     b->map[i].spill = SPILL_SCRATCH;

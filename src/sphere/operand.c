@@ -10,11 +10,12 @@
 #define REX_R 4
 #define REX_W 8
 
-/* VEX has the same bits, inverted but for W. */
+/* VEX and EVEX have the same bits, inverted but for W. */
 static uint8_t rex_of(const struct insn *in, const uint8_t *bytes) {
     const uint8_t *vex = bytes + in->prefix_len;
     if (in->encoding == ENC_VEX2) return vex[1] & 0x80 ? 0 : REX_R;
-    if (in->encoding == ENC_VEX3) return (uint8_t)((~vex[1] >> 5 & 7) | (vex[2] >> 7 << 3));
+    if (in->encoding == ENC_VEX3 || in->encoding == ENC_EVEX)
+        return (uint8_t)((~vex[1] >> 5 & 7) | (vex[2] >> 7 << 3));
     return in->has_rex ? bytes[in->rex_off] : 0;
 }
 
@@ -45,7 +46,7 @@ static uint64_t segment_base(const struct tblock *t, const struct insn *in) {
 
 static uint64_t displacement(const struct insn *in, const uint8_t *bytes) {
     int32_t d = 0;
-    if (in->disp_size == 1) d = (int8_t)bytes[in->disp_off];
+    if (in->disp_size == 1) d = (int8_t)bytes[in->disp_off] * (1 << in->disp_shift);
     if (in->disp_size == 4) memcpy(&d, bytes + in->disp_off, 4);
     return (uint64_t)(int64_t)d;
 }

@@ -122,7 +122,7 @@ static unsigned find_loads(const struct tblock *tb, const struct insn *in, const
     if (in->pop_size) a[n++] = (struct access){tb->gpr[is_leave ? RBP : RSP], in->pop_size};
     if (!in->load_size || in->load_size == MEM_SIZE_UNKNOWN) return n;
     if (!in->has_mem) return n + find_implicit_loads(tb, in, a + n);
-    if (in->encoding == ENC_LEGACY || in->encoding == ENC_VEX2 || in->encoding == ENC_VEX3)
+    if (in->encoding != ENC_XOP && in->encoding != ENC_3DNOW)
         a[n++] = (struct access){operand_address(tb, in, code), in->load_size};
     return n;
 }

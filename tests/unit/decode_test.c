@@ -26,7 +26,7 @@ static unsigned long compared, by_table;
 #define FIELDS(X) \
     X(pc) X(target) X(imm) X(cls) X(len) X(encoding) X(opcode) X(cc) X(opcode_off) X(modrm_off) X(sib_off) \
     X(disp_off) X(disp_size) X(imm_off) X(imm_size) X(rex_off) X(prefix_len) X(modrm) X(has_rex) X(rip_rel) \
-    X(eip_rel) X(has_mem) X(rep) X(lock) X(ends_cond) X(seg) X(gpr_read) X(gpr_write) X(gpr_kill) X(flags_read) \
+    X(eip_rel) X(has_mem) X(rep) X(lock) X(vsib) X(seg) X(gpr_read) X(gpr_write) X(gpr_kill) X(flags_read) \
     X(flags_write) X(flags_kill) X(load_size) X(store_size) X(push_size) X(pop_size)
 // clang-format on
 
