@@ -394,7 +394,7 @@ void emit_copy_vsib_via(struct emitter *e, const struct insn *in, const uint8_t 
     uint8_t b[INSN_MAX_LEN];
     memcpy(b, bytes, in->len);
     if (emit_vsib_base(in, bytes) < 0) b[in->modrm_off] |= 0x80; /* the four bytes that stood without a base */
-    b[in->prefix_len + 1] |= 0x20;                              /* not one of r8 to r15 */
+    b[in->prefix_len + 1] |= 0x20;                               /* not one of r8 to r15 */
     b[in->sib_off] = (uint8_t)((b[in->sib_off] & ~7) | scratch);
     emit_copy_without_gs(e, in, b);
 }

@@ -14,8 +14,7 @@
 static uint8_t rex_of(const struct insn *in, const uint8_t *bytes) {
     const uint8_t *vex = bytes + in->prefix_len;
     if (in->encoding == ENC_VEX2) return vex[1] & 0x80 ? 0 : REX_R;
-    if (in->encoding == ENC_VEX3 || in->encoding == ENC_EVEX)
-        return (uint8_t)((~vex[1] >> 5 & 7) | (vex[2] >> 7 << 3));
+    if (in->encoding == ENC_VEX3 || in->encoding == ENC_EVEX) return (uint8_t)((~vex[1] >> 5 & 7) | (vex[2] >> 7 << 3));
     return in->has_rex ? bytes[in->rex_off] : 0;
 }
 

@@ -44,6 +44,12 @@ int main(int argc, char **argv) {
                          : "xmm0", "memory");
     else
         memcpy(at, source, 8);
+    next(); /* its displacement is in units of 32 bytes */
+    if (__builtin_cpu_supports("avx512vl"))
+        __asm__ volatile("vmovdqu64 (%0), %%ymm16; vmovdqu64 %%ymm16, 64(%1)" ::"r"(source), "r"((char *)at - 72)
+                         : "memory");
+    else
+        memcpy(at, source, 8);
     next(); /* string instructions, forwards and backwards */
     __asm__ volatile("mov %0, %%rsi; mov %1, %%rdi; mov $5, %%ecx; rep movsq" ::"r"(source), "r"(page.watched)
                      : "rsi", "rdi", "rcx", "memory");

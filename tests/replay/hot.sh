@@ -4,7 +4,7 @@
 set -u
 export REPRISE_DIR=$PWD/rd
 program=$BUILD/replay/hot
-kinds=17
+kinds=18
 bad=0
 wrong() {
     echo "wrong: $*"
@@ -35,9 +35,9 @@ done
 
 # relative to fs, on a page of its own; that the page comes is told, too
 { echo "watch $local 8"; again 4 "cont\nread $local 1\n"; } | walk
-[ "$(grep -A1 '^watch' out | grep -x '[0-9a-f]*' | tr '\n' ' ')" = '00 12 13 14 ' ] || wrong "relative to fs: $(cat out)"
+[ "$(grep -A1 '^watch' out | grep -x '[0-9a-f]*' | tr '\n' ' ')" = '00 13 14 15 ' ] || wrong "relative to fs: $(cat out)"
 
 # a store that changes nothing is no change, but it is a store
 "$REPRISE" why t "$at:8" >out || wrong why
-grep -q 'main () at' out && grep -q '8 bytes: 0x1111111111111111 -> 0x1111111111111111' out || wrong "why: $(cat out)"
+grep -q 'main () at' out && grep -q '8 bytes: 0x1212121212121212 -> 0x1212121212121212' out || wrong "why: $(cat out)"
 exit $bad
