@@ -37,7 +37,7 @@
     X(CHANGE, 21)     /* struct ev_change + bytes: how the call before changed a file that is mapped */   \
     X(CHECKPOINT, 22) /* struct ev_checkpoint; the state here is kept beside the log */                   \
     X(STOP, 23)       /* the R-thread stops for its tracer; TURN when it goes on */                       \
-    X(POKE, 24)       /* struct ev_memory + bytes: what another process of the sphere has written */      \
+    X(POKE, 24)       /* struct ev_memory + bytes: what another process, or the kernel, has written */    \
     X(REGS, 25)       /* struct ev_regs + bytes: what its tracer has made of the registers */             \
     X(EXTENDED, 26) /* struct ev_extended + bytes; registers that checkpoints lack because the R-thread was in a call */
 
@@ -110,6 +110,7 @@ struct ev_map {
 #define MAPPED_FIRST 4      /* nobody in the sphere had mapped it so before: `object` is what it contained */
 #define MAPPED_OWNED 8      /* all its pages, up to its end, are this process's from now on */
 #define MAPPED_ANONYMOUS 16 /* no file: shared anonymous memory, by way of /dev/zero */
+#define MAPPED_PRIVATE 32   /* with ANONYMOUS: no shared memory, but the program's own: a ring of packets */
 #define MAPPED_BIRTH(flags) ((uint32_t)((flags) >> 32)) /* tells apart files that had the same inode */
 #define MAP_UNSURE 0x80000000u                          /* the same in ev_map.prot */
 

@@ -38,6 +38,8 @@ struct mode {
     void (*thread_killed)(struct thread *t, int signo);
     /* The process dies of a signal. */
     void (*death)(struct thread *t, int signo);
+    /* mmap() of memory that the kernel fills by itself. NULL: like any other. */
+    long (*map_kernels)(const uint64_t a[6], int prot);
     /* The program maps a file; tracked: pages of it will change hands. */
     void (*keep_file)(int fd, const struct file_id *id, bool tracked);
 

@@ -184,6 +184,7 @@ void objects_log_mapped(struct thread *t, uint64_t nr, const uint64_t a[6], long
                             .ctime_ns = m.file.ctime_ns,
                             .flags = (uint64_t)m.file.birth << 32 | (m.was_writable ? MAPPED_UNSURE : 0)};
     if (m.flags & MAP_ANONYMOUS) v->flags |= MAPPED_ANONYMOUS;
+    if ((m.flags & MAP_ANONYMOUS) && (m.flags & MAP_TYPE) == MAP_PRIVATE) v->flags |= MAPPED_PRIVATE;
     if (nr == __NR_mmap) v->object = objects_name(&m.file);
     if (!m.tracked || (m.flags & MAP_ANONYMOUS)) return;
     v->flags |= MAPPED_TRACKED | first_mapping(t, &m, size, nr == __NR_mmap ? (int)a[4] : -1);

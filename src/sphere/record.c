@@ -14,6 +14,7 @@
 #include "sphere/mode.h"
 #include "sphere/objects.h"
 #include "sphere/outputs.h"
+#include "sphere/packet_ring.h"
 #include "sphere/record_parts.h"
 #include "sphere/recorded_insn.h"
 #include "sphere/runtime.h"
@@ -147,12 +148,15 @@ static bool on_fault(struct thread *t, const struct pending_signal *s, bool kill
     return kills && !record_is_sharer(t) && checkpoint_at_end(t, EVF_AT_GATE, CHECKPOINT_SIGNAL);
 }
 
+uint64_t record_budget(struct thread *t) { return packet_ring_budget(checkpoint_budget(order_budget(t))); }
+
 static void on_tick_budget(struct tblock *tb) {
     struct thread *t = tb->thread;
     tb->pending = 0;
     checkpoint_consider(t, 0);
     if (unlikely(shared_active) && shared_is_wanted()) shared_serve(t, 0, true);
     if (traced_may(t)) traced_safepoint(t, 0);
+    if (unlikely(packet_ring_any)) packet_ring_at_tick(t);
     if (signals_is_waiting(t)) {
         if (signals_will_kill(t)) checkpoint_at_end(t, 0, CHECKPOINT_SIGNAL);
         signals_deliver_deferred(t, 0);
@@ -168,7 +172,7 @@ static void on_tick_budget(struct tblock *tb) {
         event_new(t, EV_TURN, 0, 0);
     }
     stream_commit();
-    ticks_set_budget(tb, checkpoint_budget(order_budget(t)));
+    ticks_set_budget(tb, record_budget(t));
 }
 
 /* ---- start ---- */
@@ -234,7 +238,7 @@ void record_start(struct thread *t, const struct load_result *r, uint64_t parent
         if (!m.runtime) log_contents(t, &m, false);
     stream_commit();
     checkpoint_start();
-    ticks_set_budget(t->tb, checkpoint_budget(order_budget(t)));
+    ticks_set_budget(t->tb, record_budget(t));
 }
 
 const struct mode mode_record = {
@@ -259,6 +263,7 @@ const struct mode mode_record = {
     .trace_go = trace_record_go,
     .thread_killed = record_thread_killed,
     .death = record_death,
+    .map_kernels = packet_ring_map,
     .keep_file = record_keep_file,
     .acquire = shared_acquire,
     .access = values_record,

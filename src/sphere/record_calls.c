@@ -18,6 +18,7 @@
 #include "sphere/memory_hash.h"
 #include "sphere/objects.h"
 #include "sphere/outputs.h"
+#include "sphere/packet_ring.h"
 #include "sphere/pi_futex.h"
 #include "sphere/shared.h"
 #include "sphere/shared_stop.h"
@@ -58,12 +59,16 @@ static void out_by_file(struct outs *o, uint64_t nr, const uint64_t a[6], long r
         out_range(&o->w, start, (size_t)ret);
 }
 
+/* Mapping calls have no outputs. */
+static bool gets_packets(uint64_t nr, const uint64_t a[6]) { return model_does(nr, a) == DOES_EMULATE; }
+
 static uint32_t log_outs(struct thread *t, uint64_t nr, const uint64_t a[6], long ret, bool count) {
     struct outs o = {
         .w = {.range = out_range, .anywhere = out_anywhere, .is_done = true, .ret = ret}, .t = t, .count = count};
     if (nr < MODEL_CALLS) model_writes(nr, a, &o.w);
     if (unlikely(t->marked_word)) out_range(&o.w, t->marked_word, 4);
     if (unlikely(code_files_mem_open)) out_by_file(&o, nr, a, ret);
+    if (unlikely(packet_ring_any) && gets_packets(nr, a)) packet_ring_taken(&o.w);
     return o.n;
 }
 
@@ -278,6 +283,14 @@ void record_behind(struct thread *t, uint64_t nr) {
     if (unlikely(t->restore_mask)) signals_end_wait(t);
 }
 
+/* Rings that are made, and packets in them. */
+static void follow_rings(struct thread *t, uint64_t nr, const uint64_t a[6], long ret) {
+    if (unlikely(nr == __NR_setsockopt) && ret == 0 && packet_ring_is(a)) packet_ring_made(a);
+    if (likely(!packet_ring_any)) return;
+    if (gets_packets(nr, a)) packet_ring_take();
+    ticks_set_budget(t->tb, record_budget(t));
+}
+
 /* Files that are open for writing and mapped. */
 static void follow_files(struct thread *t, uint64_t nr, const uint64_t a[6], long ret) {
     uint64_t flags;
@@ -327,6 +340,7 @@ void record_ordinary(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, 
     const uint64_t asked[6] = {a[0], a[1], a[2], a[3], a[4], a[5]};
     struct output out;
     bool is_output = outputs_begin(t, nr, a, &out);
+    if (unlikely(packet_ring_any)) packet_ring_return();
     long ret = perform(tb, nr, a, is_output);
     if (ret == GATE_ABORTED) {
         if (is_output) outputs_end(&out, ret);
@@ -340,6 +354,7 @@ void record_ordinary(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, 
         return;
     }
     outputs_follow(t, nr, asked, ret);
+    follow_rings(t, nr, asked, ret);
     uint8_t ev_flags = t->restore_mask ? EVF_RESTORE_MASK : 0;
     bool counted = is_output && outputs_end(&out, ret);
     struct ev_syscall *s = record_call(t, nr, asked, ret, ev_flags | (counted ? EVF_OUTPUT : 0));

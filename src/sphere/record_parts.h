@@ -14,6 +14,11 @@ struct file_id;
 /* The error that the program gets instead of the call; 0: it may be issued. */
 long record_refusal(uint64_t nr, const uint64_t a[6]);
 
+/* ---- record.c ---- */
+
+/* Ticks until t is to look up again. */
+uint64_t record_budget(struct thread *t);
+
 /* ---- record_calls.c ---- */
 
 void record_calls_start(void);

@@ -100,11 +100,11 @@ static long unknown_request(uint64_t nr, const uint64_t a[6]) {
     }
 }
 
-/* Memory that the kernel fills with packets whenever some arrive. Programs that can do without it get the answer of a kernel that
+/* Memory that the kernel fills, or takes packets from, whenever it likes. (PACKET_RX_RING: packet_ring.h) Programs that can do without it get the answer of a kernel that
  * has none. */
-static bool is_packet_ring(const uint64_t a[6]) {
-    enum { SOL_PACKET_ = 263, RX_RING = 5, TX_RING = 13, SOL_XDP_ = 283, XDP_FIRST_RING = 2, XDP_LAST_RING = 6 };
-    if ((uint32_t)a[1] == SOL_PACKET_) return (uint32_t)a[2] == RX_RING || (uint32_t)a[2] == TX_RING;
+static bool is_kernels_ring(const uint64_t a[6]) {
+    enum { SOL_PACKET_ = 263, TX_RING = 13, SOL_XDP_ = 283, XDP_FIRST_RING = 2, XDP_LAST_RING = 6 };
+    if ((uint32_t)a[1] == SOL_PACKET_) return (uint32_t)a[2] == TX_RING;
     return (uint32_t)a[1] == SOL_XDP_ && (uint32_t)a[2] >= XDP_FIRST_RING && (uint32_t)a[2] <= XDP_LAST_RING;
 }
 
@@ -112,7 +112,7 @@ static long refuse_ring(int fd) {
     static bool said;
     if (SYS(fcntl, fd, 1 /* F_GETFD */) == -EBADF) return -EBADF;
     if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
-        say("rings of packets (PACKET_RX_RING and the like) cannot be recorded: refused");
+        say("rings of packets to be sent (PACKET_TX_RING) and those of AF_XDP cannot be recorded: refused");
     return -ENOPROTOOPT;
 }
 
@@ -121,6 +121,6 @@ long record_refusal(uint64_t nr, const uint64_t a[6]) {
     if (unlikely(fd_is_own(a[0])) && takes_descriptor(nr)) return -EBADF;
     if (nr == __NR_epoll_ctl && fd_is_own(a[2])) return -EBADF;
     if (nr >= MODEL_CALLS || model_rows[nr].does == DOES_REFUSE || model_rows[nr].does == DOES_UNKNOWN) return -ENOSYS;
-    if (nr == __NR_setsockopt && is_packet_ring(a)) return refuse_ring((int)a[0]);
+    if (nr == __NR_setsockopt && is_kernels_ring(a)) return refuse_ring((int)a[0]);
     return writes_anywhere(nr, a) ? unknown_request(nr, a) : 0;
 }

@@ -64,6 +64,7 @@ static void map_again(struct thread *t, struct mapping *m, bool is_file) {
         if (!m->end) m->end = m->start + PAGE_UP(v.size); /* shmat */
         if (v.flags & MAPPED_ANONYMOUS) {
             m->flags |= MAP_ANONYMOUS;
+            if (v.flags & MAPPED_PRIVATE) m->flags = (m->flags & ~(uint32_t)MAP_TYPE) | MAP_PRIVATE;
         } else {
             m->file = file_of(&v);
             m->tracked = v.flags & MAPPED_TRACKED;

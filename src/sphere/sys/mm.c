@@ -5,7 +5,6 @@
 
 #include "ckpt/rt/track.h"
 #include "engine/cache.h"
-#include "inproc/fmt.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
 #include "sphere/channel.h"
@@ -13,6 +12,7 @@
 #include "sphere/code_watch.h"
 #include "sphere/fork_advice.h"
 #include "sphere/mode.h"
+#include "sphere/packet_ring.h"
 #include "sphere/shared.h"
 #include "sphere/sys/proc_files.h"
 #include "sphere/sys/special.h"
@@ -26,25 +26,24 @@ static bool is_kernels(int fd) {
     return SYS(fstat, fd, &st) == 0 && ((st.st_mode & FILE_TYPE) == 0 || (st.st_mode & FILE_TYPE) == SOCKET);
 }
 
-static long refuse_kernels(void) {
-    static bool said;
-    if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
-        say("memory that the kernel fills by itself (rings of performance events or packets) cannot be recorded: "
-            "refused");
-    return -ENODEV;
-}
-
 long sys_mmap(struct tblock *t, uint64_t a[6]) {
     if (a[5] & ~PAGE_MASK) return -EINVAL;
     if (!(a[3] & MAP_ANONYMOUS) && fd_is_own(a[4])) return -EBADF;
-    if (!(a[3] & MAP_ANONYMOUS) && the_mode->own_memory_only && is_kernels((int)a[4])) return refuse_kernels();
     int prot = thread_prot(t->thread, a[2]);
     if (mdwe_refuses(prot, true)) return -EACCES;
+    if (!(a[3] & MAP_ANONYMOUS) && the_mode->map_kernels && is_kernels((int)a[4]))
+        return the_mode->map_kernels(a, prot);
     code_files_mapped((int)a[4], prot, (int)a[3]);
-    return aspace_mmap(a[0], a[1], prot, (int)a[3], (int)a[4], a[5]);
+    long ret = aspace_mmap(a[0], a[1], prot, (int)a[3], (int)a[4], a[5]);
+    if (unlikely(packet_ring_any) && !sys_failed(ret)) packet_ring_unmapped((gaddr)ret, a[1]);
+    return ret;
 }
 
-long sys_munmap(struct tblock *t, uint64_t a[6]) { return aspace_munmap(a[0], a[1]); }
+long sys_munmap(struct tblock *t, uint64_t a[6]) {
+    long ret = aspace_munmap(a[0], a[1]);
+    if (unlikely(packet_ring_any) && ret == 0) packet_ring_unmapped(a[0], a[1]);
+    return ret;
+}
 
 long sys_mprotect(struct tblock *t, uint64_t a[6]) {
     struct mapping m;
@@ -59,7 +58,11 @@ long sys_pkey_mprotect(struct tblock *t, uint64_t a[6]) {
     return -EINVAL; /* no keys are given out */
 }
 
-long sys_mremap(struct tblock *t, uint64_t a[6]) { return aspace_mremap(a[0], a[1], a[2], (int)a[3], a[4]); }
+long sys_mremap(struct tblock *t, uint64_t a[6]) {
+    long ret = aspace_mremap(a[0], a[1], a[2], (int)a[3], a[4]);
+    if (unlikely(packet_ring_any) && !sys_failed(ret)) packet_ring_moved(a[0], (gaddr)ret);
+    return ret;
+}
 
 long sys_brk(struct tblock *t, uint64_t a[6]) { return (long)aspace_brk(a[0]); }
 
