@@ -182,6 +182,12 @@ static void log_map(struct thread *t, const struct mapping *m) {
     *(struct ev_map *)(e + 1) = objects_map_of(m);
 }
 
+/* The replay will write there, so it is the process's own page from then on, which hashes of memory tell (record --check). */
+static void touch(gaddr page) {
+    volatile uint8_t *p = (volatile uint8_t *)page;
+    if (the_channel->flags & CHANNEL_CHECK) *p = *p;
+}
+
 /* Where the loader has written: the stack, and the last pages of data segments, cleared behind the file's end. */
 static uint32_t log_contents(struct thread *t, const struct mapping *m, bool count) {
     if (strcmp(m->name, "[stack]") == 0) {
@@ -189,9 +195,9 @@ static uint32_t log_contents(struct thread *t, const struct mapping *m, bool cou
         return from < m->start ? 0 : event_memory(t, EV_MEMORY, from, m->end - from, count);
     }
     if (strcmp(m->name, "[vdso]") == 0) return event_memory(t, EV_MEMORY, m->start, m->end - m->start, count);
-    if (m->file.ino && (m->prot & PROT_WRITE) && (m->flags & MAP_TYPE) == MAP_PRIVATE)
-        return event_memory(t, EV_MEMORY, m->end - PAGE_SIZE, PAGE_SIZE, count);
-    return 0;
+    if (!m->file.ino || !(m->prot & PROT_WRITE) || (m->flags & MAP_TYPE) != MAP_PRIVATE) return 0;
+    touch(m->end - PAGE_SIZE);
+    return event_memory(t, EV_MEMORY, m->end - PAGE_SIZE, PAGE_SIZE, count);
 }
 
 void record_start(struct thread *t, const struct load_result *r, uint64_t parent) {

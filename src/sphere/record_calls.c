@@ -9,6 +9,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "recorder/order.h"
+#include "sphere/aio.h"
 #include "sphere/checkpoint.h"
 #include "sphere/code_files.h"
 #include "sphere/code_watch.h"
@@ -68,6 +69,7 @@ static uint32_t log_outs(struct thread *t, uint64_t nr, const uint64_t a[6], lon
     if (nr < MODEL_CALLS) model_writes(nr, a, &o.w);
     if (unlikely(t->marked_word)) out_range(&o.w, t->marked_word, 4);
     if (unlikely(code_files_mem_open)) out_by_file(&o, nr, a, ret);
+    if (unlikely(aio_is(nr))) aio_wrote(nr, a, ret, &o.w);
     if (unlikely(packet_ring_any) && gets_packets(nr, a)) packet_ring_taken(&o.w);
     return o.n;
 }
@@ -240,7 +242,21 @@ static long send_stop(struct tblock *tb, uint64_t nr, uint64_t a[6], int pid) {
     return ret;
 }
 
+/* lends: others may have the turn meanwhile */
+static long issue_plain(struct tblock *tb, uint64_t nr, uint64_t a[6], bool lends) {
+    bool keeps = shared_has_files() && file_changes_hold(tb->thread, nr, a);
+    bool shared = lends && order_is_shared() && !keeps;
+    return unlikely(shared_active) ? issue_holding(tb, nr, a, shared) : issue_either(tb, nr, a, shared);
+}
+
+/* aio_issue_fn */
+static long issue_for_aio(struct tblock *tb, uint64_t nr, uint64_t a[6], bool lends) {
+    long ret = record_refusal(nr, a);
+    return ret ? ret : issue_plain(tb, nr, a, lends);
+}
+
 static long perform(struct tblock *tb, uint64_t nr, uint64_t a[6], bool is_output) {
+    if (unlikely(aio_is(nr))) return aio_call(tb, nr, a, issue_for_aio);
     long ret = record_refusal(nr, a);
     if (ret) return ret;
     switch (nr) {
@@ -267,10 +283,8 @@ static long perform(struct tblock *tb, uint64_t nr, uint64_t a[6], bool is_outpu
     ret = outputs_refuse(tb->thread, nr, a);
     if (ret) return ret;
     if (unlikely(shared_active) && shared_is_robust_wait(nr, a)) return wait_for_owner(tb, nr, a);
-    bool keeps = shared_has_files() && file_changes_hold(tb->thread, nr, a);
-    bool shared =
-        (model_rows[nr].flags & CALL_BLOCKS) && order_is_shared() && !keeps && !(is_output && outputs_is_ready(nr, a));
-    return unlikely(shared_active) ? issue_holding(tb, nr, a, shared) : issue_either(tb, nr, a, shared);
+    bool lends = (model_rows[nr].flags & CALL_BLOCKS) && !(is_output && outputs_is_ready(nr, a));
+    return issue_plain(tb, nr, a, lends);
 }
 
 void record_behind(struct thread *t, uint64_t nr) {
@@ -304,6 +318,7 @@ static void follow_files(struct thread *t, uint64_t nr, const uint64_t a[6], lon
     case __NR_truncate:
         if (ret == 0) file_changes_truncated(t, a[0]);
         break;
+    case __NR_io_submit: aio_each_done(t, ret > 0 ? (uint32_t)ret : 0, file_changes_log); break;
     default: file_changes_log(t, nr, a, ret);
     }
 }

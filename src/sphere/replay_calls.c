@@ -6,6 +6,7 @@
 #include "inproc/fmt.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
+#include "sphere/aio.h"
 #include "sphere/aspace.h"
 #include "sphere/code_watch.h"
 #include "sphere/debug.h"
@@ -105,6 +106,17 @@ static long mremap_again(const uint64_t a[6], long ret) {
     return aspace_mremap(a[0], a[1], a[2], (int)a[3] | MREMAP_MAYMOVE | MREMAP_FIXED, (gaddr)ret);
 }
 
+/* Where is the first thing that it wrote. */
+static void setup_again(struct thread *t, const uint64_t a[6]) {
+    const struct event *e = stream_peek();
+    if (!e) replay_cut_off();
+    const struct ev_memory *m = (const struct ev_memory *)(e + 1);
+    if (e->kind != EV_OUT || m->len != 8) replay_diverged(t, e, "output", EV_OUT, e->kind);
+    gaddr ctx;
+    memcpy(&ctx, m + 1, sizeof ctx);
+    replay_check_result(t, __NR_io_setup, 0, aio_map_again(a, ctx));
+}
+
 /* Advice that is more than a hint; hints may be unknown to another kernel. */
 static bool changes_memory(int advice) {
     enum { DONTNEED_LOCKED = 24, GUARD_INSTALL = 102, GUARD_REMOVE = 103 };
@@ -144,6 +156,8 @@ static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
     case __NR_brk:
         if (a[0] == 0 || (gaddr)ret == a[0]) replay_check_result(t, nr, ret, sys_brk(tb, a));
         break;
+    case __NR_io_setup: setup_again(t, a); break;
+    case __NR_io_destroy: replay_check_result(t, nr, ret, aio_destroy(a)); break;
     case __NR_set_tid_address: thread_set_tid_address(t, a[0]); break;
     case __NR_set_robust_list: thread_set_robust_list(t, a[0], a[1]); break;
     case __NR_personality: thread_set_personality(t, a[0]); break;

@@ -731,14 +731,14 @@ long signals_sigreturn(struct tblock *tb, uint64_t a[6]) {
     return 0;
 }
 
-long signals_with_mask(struct tblock *tb, uint64_t a[6], int mask_arg) {
+long signals_with_mask(struct tblock *tb, uint64_t nr, uint64_t a[6], int mask_arg) {
     struct thread *t = tb->thread;
     uint64_t set;
-    if (!a[mask_arg]) return gate_syscall((long)tb->gpr[RAX], a);
+    if (!a[mask_arg]) return gate_syscall((long)nr, a);
     if (!guest_read(&set, a[mask_arg], 8)) return -EFAULT;
     uint64_t copy = set & ~SIGNALS_SYNC;
     a[mask_arg] = (uint64_t)&copy;
-    long ret = gate_syscall((long)tb->gpr[RAX], a);
+    long ret = gate_syscall((long)nr, a);
     signals_waited(t, set, ret);
     return ret;
 }

@@ -68,7 +68,7 @@ long signals_sigprocmask(struct tblock *t, uint64_t a[6]);
 long signals_sigaltstack(struct tblock *t, uint64_t a[6]);
 long signals_sigreturn(struct tblock *t, uint64_t a[6]);
 /* Calls that change the mask while they wait: argument index of the mask pointer. */
-long signals_with_mask(struct tblock *t, uint64_t a[6], int mask_arg);
+long signals_with_mask(struct tblock *t, uint64_t nr, uint64_t a[6], int mask_arg);
 /* The call is back from waiting under `mask`: if a signal ended it, the handler runs under that mask, too. */
 void signals_waited(struct thread *t, uint64_t mask, long ret);
 void signals_begin_wait(struct thread *t, uint64_t mask);

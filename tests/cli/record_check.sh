@@ -17,6 +17,10 @@ for i in range(400): os.getppid()" || wrong "$1: status $?"
 check plain 'pass'
 [ "$(id -u)" != 0 ] || check user 'os.setgid(65534); os.setuid(65534)'
 
+# The last page of the program's data is the process's own from the start, whether the loader had to clear some of it or not.
+"$REPRISE" record --check -o data -- "$BUILD/guest/mem_data_end" >/dev/null || wrong "data: status $?"
+"$REPRISE" replay -a --verify data >/dev/null || wrong "data: replay $?"
+
 # Many calls of a process with much memory: hashes take a fifth of its time, not more.
 "$REPRISE" record --check -o large -- /usr/bin/python3 -S -E -c "import os
 memory = b'x' * (200 << 20)

@@ -2,7 +2,7 @@
 #include "inproc/sys.h"
 #include "sphere/sys/special.h"
 
-long sys_rt_sigsuspend(struct tblock *t, uint64_t a[6]) { return signals_with_mask(t, a, 0); }
+long sys_rt_sigsuspend(struct tblock *t, uint64_t a[6]) { return signals_with_mask(t, __NR_rt_sigsuspend, a, 0); }
 
 long sys_rt_sigpending(struct tblock *t, uint64_t a[6]) {
     uint64_t set = 0, held = signals_held(t->thread);
@@ -24,9 +24,9 @@ long sys_rt_sigtimedwait(struct tblock *t, uint64_t a[6]) {
 }
 
 long sys_ppoll(struct tblock *t, uint64_t a[6]) {
-    return fd_polls_own(a) ? fd_poll_own(a) : signals_with_mask(t, a, 3);
+    return fd_polls_own(a) ? fd_poll_own(a) : signals_with_mask(t, __NR_ppoll, a, 3);
 }
-long sys_epoll_pwait(struct tblock *t, uint64_t a[6]) { return signals_with_mask(t, a, 4); }
+long sys_epoll_pwait(struct tblock *t, uint64_t a[6]) { return signals_with_mask(t, t->gpr[RAX], a, 4); }
 
 /* The mask comes as a pointer to {pointer, length}. */
 long sys_pselect6(struct tblock *t, uint64_t a[6]) {
