@@ -3,6 +3,7 @@
 #include <linux/mman.h>
 
 #include "engine/engine.h"
+#include "engine/hints.h"
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
 #include "inproc/layout.h"
@@ -84,6 +85,7 @@ struct region *cache_kept_region(gaddr pc) {
 }
 
 void cache_set_kept_region(gaddr base, size_t span, struct region *r) {
+    hints_add_code(base, base + span);
     if (base < LAYOUT_LIB_BASE) {
         __atomic_store_n(&kept_low, r, __ATOMIC_RELEASE);
         return;
@@ -144,6 +146,8 @@ static bool record(struct region *r, gaddr a, enum key_kind kind, uint64_t value
 static struct region *kept_of(const struct block *b) { return b->is_kept ? cache_kept_region(b->pc) : NULL; }
 
 struct block *cache_find(gaddr pc) {
+    const struct region *r = cache_kept_region(pc);
+    if (!hints_may_be_block(pc) && !(r && r->is_loaded)) return NULL;
     return (struct block *)lookup(pc, KEY_BLOCK);
 }
 
@@ -548,6 +552,7 @@ void cache_commit(struct region *r, struct block *b, uint8_t *code_end) {
     r->n_blocks++;
     page_add(b, PAGE_DOWN(b->pc));
     if (PAGE_DOWN(b->end - 1) != PAGE_DOWN(b->pc)) page_add(b, PAGE_DOWN(b->end - 1));
+    hints_add_block(b->pc);
     record(kept_of(b), b->pc, KEY_BLOCK, (uint64_t)b);
     cache_stats.blocks++;
     cache_stats.insns += b->n_insns;
@@ -669,6 +674,7 @@ static void widen(gaddr *lo, gaddr *hi) {
 size_t cache_invalidate_range(gaddr lo, gaddr hi) {
     size_t n = 0;
     gaddr changed_lo = lo, changed_hi = hi;
+    if (!hints_may_be_code(lo, hi)) return 0;
     if (the_policy->ticks) widen(&lo, &hi);
     drop_kept_in(changed_lo, changed_hi);
     if (hi - lo > 256ul * PAGE_SIZE) { /* cheaper to look at every block */

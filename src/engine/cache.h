@@ -102,6 +102,7 @@ struct region {
     struct preset *presets;            /* kept regions: preset.h; NULL: none */
     uint64_t filled[TABLE_PAGES / 64]; /* a bit for each page of the tables that has got them */
     bool is_kept;
+    bool is_loaded; /* it came from a file, with blocks that no hint (hints.h) knows of */
     bool tainted; /* not to be saved: something in it was invalidated */
     bool
         changed; /* some of the file's code may be another by now; none of the blocks is older than that (flags_are_dead) */

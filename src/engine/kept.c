@@ -101,6 +101,7 @@ static struct region *map_image(int fd, const struct stat *st, const struct kept
         return NULL;
     r->code_open = r->base + head->code_bytes;
     r->meta_open = r->end - head->meta_bytes;
+    r->is_loaded = true;
     return r;
 }
 

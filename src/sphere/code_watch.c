@@ -4,6 +4,7 @@
 
 #include "ckpt/rt/track.h"
 #include "engine/cache.h"
+#include "engine/hints.h"
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
 #include "inproc/str.h"
@@ -123,6 +124,7 @@ static bool can_be_read(gaddr pc) {
 bool code_watch_code_at(gaddr pc, struct code_range *out) {
     const struct mapping *m = aspace_peek(pc);
     if (!m || !(m->prot & PROT_EXEC)) return false;
+    hints_add_code(pc, pc + 2 * PAGE_SIZE); /* no block is on more than two pages */
     out->end = m->end;
     out->checked = false;
     bool unseen = (m->flags & MAP_TYPE) != MAP_PRIVATE || code_files_is_loose(m); /* changes without a fault */
@@ -137,6 +139,7 @@ bool code_watch_code_at(gaddr pc, struct code_range *out) {
 }
 
 void code_watch_forget(gaddr start, gaddr end) {
+    if (!hints_may_be_code(start, end)) return;
     cache_invalidate_range(start, end);
     if (!table || !used) return;
     if (end - start > 1024 * PAGE_SIZE) {
