@@ -210,7 +210,6 @@ static bool prepare(struct session *s) {
 static int become_runtime(void *arg) {
     struct session *s = arg;
     int channel = inherit_high(s->channel_fd);
-    limits_restore();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (channel < 0) {
         complain("cannot hand a descriptor to the runtime: %s", strerror(errno));

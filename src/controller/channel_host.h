@@ -36,7 +36,8 @@ void ring_reset(struct ring *, uint64_t stream, enum ring_state state);
 /* Monotonic clock. */
 uint64_t now_ms(void);
 
-/* The resource limits that the controller itself raises; the program gets them back. */
+/* The resource limits that the controller itself raises; a program that is recorded gets them back. What is replayed needs
+ * none: the log knows what they led to. */
 void limits_raise(void);
 void limits_restore(void);
 

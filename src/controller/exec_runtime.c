@@ -1,9 +1,11 @@
 /* Finding and entering reprise-rt: $REPRISE_RT, or beside this command, or where `make install` puts it. */
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "controller/complain.h"
@@ -12,6 +14,14 @@
 static int fail(const char *path, int err) {
     complain("cannot start the runtime %s: %s", path, strerror(err));
     return EXIT_OURS;
+}
+
+/* This command's own file; without /proc (a bare chroot) it is what execve was given. */
+static bool own_path(char path[PATH_MAX]) {
+    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    if (n > 0) path[n] = '\0';
+    const char *given = (const char *)getauxval(AT_EXECFN);
+    return n > 0 || (given && realpath(given, path));
 }
 
 int exec_runtime(char *const argv[]) {
@@ -23,9 +33,7 @@ int exec_runtime(char *const argv[]) {
 
     static const char *const places[] = {"reprise-rt", "../lib/reprise/reprise-rt"};
     char path[PATH_MAX + 32];
-    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
-    if (n <= 0 || n >= PATH_MAX) return fail("reprise-rt", n < 0 ? errno : ENAMETOOLONG);
-    path[n] = '\0';
+    if (!own_path(path)) return fail("reprise-rt", errno);
     char *name = strrchr(path, '/') + 1;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         strcpy(name, places[i]);

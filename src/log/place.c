@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,18 +14,30 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+/* The user's home: $HOME, or, where nobody has set it (env -i, services), what /etc/passwd says. NULL: neither. */
+static const char *home_dir(char *room, size_t cap) {
+    const char *home = getenv("HOME");
+    if (home && *home) return home;
+    FILE *f = fopen("/etc/passwd", "re");
+    home = NULL;
+    for (struct passwd *p; f && !home && (p = fgetpwent(f));) /* not getpwuid: we are linked statically */
+        if (p->pw_uid == geteuid() && p->pw_dir[0] == '/' && snprintf(room, cap, "%s", p->pw_dir) < (int)cap) home = room;
+    if (f) fclose(f);
+    return home;
+}
+
 bool place_base(char *path, size_t cap, char *why) {
-    const char *chosen = getenv("REPRISE_DIR"), *home = getenv("HOME");
-    char cwd[PATH_MAX];
+    char cwd[PATH_MAX], room[PATH_MAX];
+    const char *chosen = getenv("REPRISE_DIR"), *home = home_dir(room, sizeof room);
     int n;
     if (chosen && *chosen && *chosen != '/' && getcwd(cwd, sizeof cwd)) {
         n = snprintf(path, cap, "%s/%s", cwd, chosen);
     } else if (chosen && *chosen) {
         n = snprintf(path, cap, "%s", chosen);
-    } else if (home && *home) {
+    } else if (home) {
         n = snprintf(path, cap, "%s/.local/share/reprise", home);
     } else {
-        snprintf(why, WHY_MAX, "where are recordings? Neither REPRISE_DIR nor HOME is set");
+        snprintf(why, WHY_MAX, "where are recordings? REPRISE_DIR and HOME are not set, and /etc/passwd does not tell");
         return false;
     }
     if (n > 0 && (size_t)n < cap) return true;

@@ -193,7 +193,6 @@ static void become_runtime(struct session *s, const struct options *options, uin
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    limits_restore();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     int null = open("/dev/null", O_RDONLY);
     if (null > 0) dup2(null, 0), close(null);

@@ -239,7 +239,7 @@ static uint64_t own_build(void) {
 }
 
 #define RLIMIT_NOFILE_ 7
-#define OWN_FDS_MEETING 200
+#define OWN_FDS_MEETING 200 /* they are put in a row below this number */
 #define FD_TABLE_MODEST 4096 /* a table for higher numbers costs memory, and time at each fork */
 
 /* Duplicates n descriptors to where the program hardly looks: just above its limit if that can be, else high up. */
@@ -277,24 +277,37 @@ static long open_proc(void) {
     return open_own_file(); /* something has to be there */
 }
 
-/* Puts `second` right behind a copy of `first`, wherever there is room: the first's number, or -1. */
-static int side_by_side(int first, int second) {
-    for (int at = 3; at < OWN_FDS_MEETING; at++) {
-        if (SYS(fcntl, at, F_GETFD) >= 0 || SYS(fcntl, at + 1, F_GETFD) >= 0) continue;
-        if (SYS(dup3, first, at, 0) < 0 || SYS(dup3, second, at + 1, 0) < 0) break;
-        SYS(close, first);
-        SYS(close, second);
-        return at;
+static bool room_at(int at, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        if (SYS(fcntl, at + (int)i, F_GETFD) >= 0) return false;
+    return true;
+}
+
+/* Moves n descriptors to where they are in a row, for a moment: the first one's number, or -1. A soft limit is no obstacle. */
+static int side_by_side(const int *from, uint32_t n) {
+    uint64_t limit[2] = {0, 0};
+    SYS(prlimit64, 0, RLIMIT_NOFILE_, 0, limit);
+    const uint64_t more[2] = {MIN(limit[1], OWN_FDS_MEETING + 8), limit[1]};
+    if (more[0] > limit[0]) SYS(prlimit64, 0, RLIMIT_NOFILE_, more, 0);
+    int at = 3, done = 0;
+    while (at < OWN_FDS_MEETING && !room_at(at, n)) at++;
+    for (uint32_t i = 0; at < OWN_FDS_MEETING && i < n; i++) done += SYS(dup3, from[i], at + (int)i, 0) >= 0;
+    if (more[0] > limit[0]) SYS(prlimit64, 0, RLIMIT_NOFILE_, limit, 0);
+    if (done < (int)n) {
+        if (done) SYS(close_range, at, at + (int)n - 1, 0); /* all or none */
+        return -1;
     }
-    SYS(close, second);
-    return -1;
+    for (uint32_t i = 0; i < n; i++) SYS(close, from[i]);
+    return at;
 }
 
 /* Standard execution: the runtime's own file, and the trace table behind it if that can be had. */
 static int own_files_of_run(void) {
     int fd = (int)open_own_file();
     long traces = trace_table_make();
-    int pair = traces < 0 ? -1 : side_by_side(fd, (int)traces);
+    const int both[] = {fd, (int)traces};
+    int pair = traces < 0 ? -1 : side_by_side(both, 2);
+    if (pair < 0 && traces >= 0) SYS(close, traces);
     if (pair >= 0) {
         fd = pair;
         the_runtime.own_fds = 2;
@@ -312,16 +325,12 @@ static int own_files(const struct orders *o) {
     the_runtime.own_fds = o->socket_fd >= 0 || the_mode == &mode_record ? 4 : two ? 2 : 1;
     if (o->rt_fd >= 0) return o->rt_fd;
     if (the_runtime.own_fds == 1) return own_files_of_run();
-    /* next to each other, for a moment */
     const int from[] = {(int)open_own_file(), o->channel_fd, o->socket_fd, (int)open_proc()};
-    for (uint32_t i = 0; i < the_runtime.own_fds; i++) {
-        if (SYS(dup3, from[i], OWN_FDS_MEETING + (int)i, 0) < 0)
-            die("cannot keep a descriptor; is the limit of open files below %d?", OWN_FDS_MEETING + 4);
-        SYS(close, from[i]);
-    }
-    long high = move_up(OWN_FDS_MEETING, the_runtime.own_fds);
-    if (high < 0) return OWN_FDS_MEETING;
-    SYS(close_range, OWN_FDS_MEETING, OWN_FDS_MEETING + (int)the_runtime.own_fds - 1, 0);
+    int at = side_by_side(from, the_runtime.own_fds);
+    if (at < 0) die("the limit of open files leaves no room for %u descriptors of the runtime", the_runtime.own_fds);
+    long high = move_up(at, the_runtime.own_fds);
+    if (high < 0) return at;
+    SYS(close_range, at, at + (int)the_runtime.own_fds - 1, 0);
     return (int)high;
 }
 
