@@ -154,6 +154,17 @@ static void log_segment(struct thread *t, const struct mapping *m) {
         if (!is_zero((const uint64_t *)page, PAGE_SIZE)) event_memory(t, EV_MEMORY, page, PAGE_SIZE, false);
 }
 
+/* The last page of a file can hold something behind the file's end: what was stored there through mappings. read() does not
+ * show it to who keeps the file, but the program sees it (libfaketime's clock is there). */
+static void log_behind_end(struct thread *t, const struct mapping *m) {
+    uint64_t last = PAGE_DOWN(m->file.size), in_page = m->file.size - last;
+    if (!in_page || !(m->prot & PROT_READ) || last < m->offset || last - m->offset >= m->end - m->start) return;
+    gaddr page = m->start + (last - m->offset);
+    static const char zeroes[PAGE_SIZE];
+    if (memcmp((const char *)page + in_page, zeroes, PAGE_SIZE - in_page) != 0)
+        event_memory(t, EV_MEMORY, page, PAGE_SIZE, false);
+}
+
 struct ev_map objects_map_of(const struct mapping *m) {
     struct ev_map v = {.start = m->start,
                        .end = m->end,
@@ -188,8 +199,11 @@ void objects_log_mapped(struct thread *t, uint64_t nr, const uint64_t a[6], long
     if (nr == __NR_mmap) v->object = objects_name(&m.file);
     if (!m.tracked || (m.flags & MAP_ANONYMOUS)) return;
     v->flags |= MAPPED_TRACKED | first_mapping(t, &m, size, nr == __NR_mmap ? (int)a[4] : -1);
-    bool is_used = nr == __NR_shmat && m.file.mtime_ns;
-    if (is_used && (v->flags & MAPPED_OWNED)) log_segment(t, &m);
+    if (!(v->flags & MAPPED_OWNED)) return;
+    if (nr != __NR_shmat)
+        log_behind_end(t, &m);
+    else if (m.file.mtime_ns)
+        log_segment(t, &m); /* it is in use */
 }
 
 /* ---- replay ---- */

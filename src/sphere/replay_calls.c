@@ -45,7 +45,7 @@ static struct file_id file_of(const struct ev_mapped *m) {
 
 static bool is_unnamed(const struct object_name *n) { return !n->lo && !n->hi; }
 
-/* What a System V segment held before. */
+/* What a System V segment held before, or a file's last page behind its end. */
 void replay_take_memory(struct thread *t) {
     for (const struct event *e; (e = stream_peek()) && e->kind == EV_MEMORY; stream_take()) replay_put(t, e);
 }

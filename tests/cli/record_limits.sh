@@ -24,6 +24,15 @@ replay() {
     expect 0 '' plain "$REPRISE" replay -a
     [ "$(cat out)" = "$1" ] || wrong "replay: $(head -3 out), not $1"
 }
+# files: the runtime has four of its own
+for limit in '-n 256' '-n 64' '-n 20' '-Sn 12'; do
+    record 0 '' "$limit" sh -c 'echo hello; ulimit -Sn'
+    [ "$(cat out)" = "hello
+${limit#* }" ] || wrong "ulimit $limit: $(cat out)"
+    expect 0 '' plain "$REPRISE" replay -a
+    expect 0 '' under "$limit" "$REPRISE" replay -a
+    [ "$(sed 1d out)" = "${limit#* }" ] || wrong "ulimit $limit, replayed: $(cat out)"
+done
 for limit in '-f 8000' '-v 500000' '-v 300000'; do
     record 0 '' "$limit" /bin/echo hello
     [ "$(cat out)" = hello ] || wrong "ulimit $limit: $(cat out)"

@@ -40,4 +40,23 @@ tell 0.4 2 3 4 5 &
 check --checkpoint-interval 0.1
 "$REPRISE" dump rd | grep -q CHECKPOINT || wrong 'no checkpoint'
 timeout 100 "$REPRISE" replay -a --verify rd >out 2>err || wrong "verify: $? $(cat err)"
+
+# what somebody stored behind the end of a file, in its last page: only who maps the file sees it
+cat >behind.py <<'PY'
+import ctypes, mmap, os, sys
+is_recorded = sys.argv[1].isdigit()
+fd = int(sys.argv[1]) if is_recorded else os.memfd_create("behind", 0)
+if not is_recorded: os.truncate(fd, 8)
+memory = mmap.mmap(fd, 8)
+there = ctypes.addressof(ctypes.c_char.from_buffer(memory)) + 100
+if is_recorded:
+    print(ctypes.string_at(there).decode())
+else:
+    ctypes.memmove(there, b"behind the end", 15)
+    os.execv(sys.argv[1], sys.argv[1:] + ["/usr/bin/python3", sys.argv[0], str(fd)])
+PY
+expect 0 '' /usr/bin/python3 behind.py "$REPRISE" record -o behind --
+[ "$(cat out)" = 'behind the end' ] || wrong "behind the end: $(cat out)"
+expect 0 '' "$REPRISE" replay -a behind
+[ "$(cat out)" = 'behind the end' ] || wrong "behind the end, replayed: $(cat out)"
 finish
