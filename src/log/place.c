@@ -21,7 +21,8 @@ static const char *home_dir(char *room, size_t cap) {
     FILE *f = fopen("/etc/passwd", "re");
     home = NULL;
     for (struct passwd *p; f && !home && (p = fgetpwent(f));) /* not getpwuid: we are linked statically */
-        if (p->pw_uid == geteuid() && p->pw_dir[0] == '/' && snprintf(room, cap, "%s", p->pw_dir) < (int)cap) home = room;
+        if (p->pw_uid == geteuid() && p->pw_dir[0] == '/' && snprintf(room, cap, "%s", p->pw_dir) < (int)cap)
+            home = room;
     if (f) fclose(f);
     return home;
 }

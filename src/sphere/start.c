@@ -239,7 +239,7 @@ static uint64_t own_build(void) {
 }
 
 #define RLIMIT_NOFILE_ 7
-#define OWN_FDS_MEETING 200 /* they are put in a row below this number */
+#define OWN_FDS_MEETING 200  /* they are put in a row below this number */
 #define FD_TABLE_MODEST 4096 /* a table for higher numbers costs memory, and time at each fork */
 
 /* Duplicates n descriptors to where the program hardly looks: just above its limit if that can be, else high up. */

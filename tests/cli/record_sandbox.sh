@@ -1,0 +1,41 @@
+#!/bin/bash
+# Sandboxes: a seccomp filter as containers have it, which says EPERM to calls that it does not know (faccessat2, statx) or like
+# (userfaultfd, ptrace, personality); no /proc. The program runs, is recorded and replayed.
+. "$TESTS/cli/expect.sh"
+export REPRISE_DIR=$PWD/recordings
+cat >sandbox.py <<'PY'
+import ctypes, os, struct, sys
+EPERM, ENOSYS = 1, 38
+denied = {439: EPERM, 332: EPERM, 323: EPERM, 135: EPERM, 101: EPERM, 310: EPERM, 311: EPERM, 298: EPERM, 435: ENOSYS}
+insns = [(0x20, 0, 0, 0)] # the call's number
+for nr, error in denied.items(): insns += [(0x15, 0, 1, nr), (0x06, 0, 0, 0x50000 | error)]
+insns.append((0x06, 0, 0, 0x7fff0000))
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *i) for i in insns))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(insns), ctypes.addressof(code)))
+libc = ctypes.CDLL(None, use_errno=True)
+libc.prctl(38, 1, 0, 0, 0)
+if libc.prctl(22, 2, ctypes.c_void_p(ctypes.addressof(program))) != 0: sys.exit(77)
+os.execv(sys.argv[1], sys.argv[1:])
+PY
+cat >work.sh <<'SH'
+seq 1000 | sort -n | tail -1
+(exit 3)
+echo "$?"
+SH
+# check WRAPPER...: the same natively, under the engine, recorded and replayed
+check() {
+    expect 0 '' "$@" /bin/sh work.sh
+    mv out native
+    for way in 'run --' 'record -o rd --'; do
+        rm -rf rd
+        expect 0 '' "$@" "$REPRISE" $way /bin/sh work.sh
+        cmp -s native out || wrong "$1: $way: $(cat out)"
+    done
+    expect 0 '' "$@" "$REPRISE" replay -a rd
+    cmp -s native out || wrong "$1: replay: $(cat out)"
+}
+sandbox=(/usr/bin/python3 sandbox.py)
+if "${sandbox[@]}" /bin/true; then check "${sandbox[@]}"; fi
+bare() { unshare -rUm /bin/sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@"; }
+if bare /bin/true 2>/dev/null; then check bare; fi
+finish
