@@ -1,9 +1,11 @@
 #include "sphere/objects.h"
 
 #include <asm/stat.h>
+#include <asm/statfs.h>
 #include <linux/fcntl.h>
 #include <linux/fs.h>
 #include <linux/futex.h>
+#include <linux/magic.h>
 #include <linux/mman.h>
 #include <linux/time_types.h>
 
@@ -106,9 +108,16 @@ static void wait_until_kept(struct channel_file *f) {
     }
 }
 
+/* memfd_secret(): cannot be read but where it is mapped; like all new memory it is zero to begin with. */
+static bool is_secret(int fd) {
+    struct statfs fs;
+    return SYS(fstatfs, fd, &fs) == 0 && fs.f_type == SECRETMEM_MAGIC;
+}
+
 /* Pages of a file that is one hole are zero to begin with, whatever its size; what others have mapped before comes from them. */
 static bool needs_no_contents(int fd, const struct file_id *id) {
     struct stat st;
+    if (is_secret(fd)) return true;
     if (id->size < LARGE) return false;
     if (SYS(fstat, fd, &st) == 0 && st.st_blocks == 0) return true;
     return id->size > SHARED_ROOM && shared_object_is_known(shared_file(id));
