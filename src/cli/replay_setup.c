@@ -45,6 +45,14 @@ static bool find_store(const struct recording *r, char *store, size_t cap) {
     return false;
 }
 
+/* What the program was shown decides what is in frames of signals, too. */
+static void add_cpu_option(struct options *o, const struct recording *r) {
+    struct json cpu;
+    char level[8] = "";
+    if (json_member(r->header, "cpu", &cpu)) json_member_string(cpu, "level", level, sizeof level);
+    if (strcmp(level, "v2") == 0 || strcmp(level, "v3") == 0) add_optionf(o, "cpu=%s", level);
+}
+
 static bool check_cpu(const struct recording *r) {
     struct json cpu, flags, word;
     struct cpu here;
@@ -78,6 +86,7 @@ bool replay_set_up(struct replay_setup *s, const char *name, bool cache, bool ve
     unsigned long seed = strtoul(seed_text, NULL, 16);
     add_cache_options(&s->options, cache, &seed);
     add_optionf(&s->options, "store=%s", s->store);
+    add_cpu_option(&s->options, s->recording);
     if (verify) add_option(&s->options, "verify=1");
     if (debug && debug->len && !add_option(&s->options, debug->text)) {
         complain("--debug: too long");

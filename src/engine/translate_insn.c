@@ -201,13 +201,17 @@ static void emit_with_memory(struct build *b, int i, const uint8_t *bytes) {
 }
 
 /* What is saved holds the address of the last x87 instruction, which is one of ours. Most save no x87 state; but what is left out
- * depends on the processor's mood, which recordings cannot have. */
+ * depends on the processor's mood, which recordings cannot have, and which state there is on the processor that the program is shown. */
 static void emit_xsave(struct build *b, int i, const uint8_t *bytes) {
     const struct insn *in = &b->insn[i];
     struct emitter *e = &b->e;
     uint8_t *start = e->p;
+    if (the_policy->intercept) {
+        emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_XSAVE);
+        return;
+    }
     emit_store_tb(e, RCX, TB_S2);
-    if (the_policy->intercept || in->seg == 0x65 || !emit_copy(e, in, bytes)) {
+    if (in->seg == 0x65 || !emit_copy(e, in, bytes)) {
         e->p = start;
         emit_with_memory(b, i, bytes);
         emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_FPU_STORE);

@@ -44,7 +44,7 @@ static void mask_cpuid(uint32_t leaf, uint32_t subleaf, struct ev_insn *r) {
     case 0: r->rax = MIN(r->rax, 0xdul); break;
     case 1: r->rcx &= cpu_level >= 3 ? L1_ECX_V3 : L1_ECX_V2; break;
     case 7:
-        if (subleaf == 0) r->rax = 0;
+        r->rax = 0;
         r->rbx &= subleaf == 0 ? (cpu_level >= 3 ? L7_EBX_V3 : L7_EBX_ANY) : 0;
         r->rcx = r->rdx = 0;
         break;
@@ -56,6 +56,10 @@ static void mask_cpuid(uint32_t leaf, uint32_t subleaf, struct ev_insn *r) {
     case 0x80000008: r->rbx = 0; break;
     }
 }
+
+uint64_t cpu_level_xcr0(uint64_t xcr0) { return !cpu_level ? xcr0 : cpu_level >= 3 ? xcr0 & XCR0_V3 : 0; }
+
+uint32_t cpu_level_xsave_size(uint32_t size) { return !cpu_level ? size : MIN(size, XSAVE_V3_SIZE); }
 
 void cpu_level_mask(uint16_t which, uint32_t leaf, uint32_t subleaf, struct ev_insn *result) {
     if (!cpu_level) return;

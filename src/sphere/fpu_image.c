@@ -87,18 +87,31 @@ static bool put_component(int i, const uint8_t *area, gaddr at, uint64_t present
     return guest_write(at + (compacted ? compacted_offset(present, i) : c.offset), area + c.offset, c.size);
 }
 
-void fpu_image_complete(const struct tblock *t, const struct insn *in, gaddr at) {
+static void save(uint8_t *area, uint64_t mask, bool is_wide) {
+    uint32_t lo = (uint32_t)mask, hi = (uint32_t)(mask >> 32);
+    memset(area + XSTATE_BV, 0, 64);
+    if (is_wide)
+        __asm__ volatile("xsave64 (%0)" : : "r"(area), "a"(lo), "d"(hi) : "memory");
+    else
+        __asm__ volatile("xsave (%0)" : : "r"(area), "a"(lo), "d"(hi) : "memory");
+    fpu_image_to_guest((uint64_t *)(area + 8), is_wide ? 8 : 4);
+}
+
+bool fpu_image_xsave(const struct tblock *t, const struct insn *in, const uint8_t *bytes, gaddr at) {
     static uint8_t area[AREA_MAX] __attribute__((aligned(64)));
-    uint64_t saved, present = t->gpr[RDX] << 32 | (uint32_t)t->gpr[RAX];
-    bool compacted = in->opcode == 0xc7 /* xsavec */;
-    if (sigframe_extended_size() > sizeof area || !guest_read(&saved, at + XSTATE_BV, 8)) return;
-    present &= sigframe_extended_mask();
-    uint64_t left_out = present & FPU_IMAGE_ALWAYS & ~saved;
-    if (!left_out) return;
-    sigframe_save_extended(area);
+    uint64_t mask = (t->gpr[RDX] << 32 | (uint32_t)t->gpr[RAX]) & sigframe_extended_mask(), header[2];
+    bool compacted = in->opcode == 0xc7 /* xsavec */, all = !compacted && (in->modrm >> 3 & 7) == 4 /* xsave */;
+    if (!guest_read(header, at + XSTATE_BV, sizeof header)) return false;
+    save(area, mask, operand_size(in, bytes) == 8);
+    uint64_t saved = *(uint64_t *)(area + XSTATE_BV) | (mask & FPU_IMAGE_ALWAYS);
+    header[0] = compacted ? saved : (header[0] & ~mask) | saved;
+    if (compacted) header[1] = mask | 1ull << 63;
+    if (!guest_write(at + XSTATE_BV, header, sizeof header)) return false;
+    if ((mask & 6) == 4 && !compacted && !guest_write(at + 24, area + 24, 8))
+        return false; /* mxcsr goes with AVX, too */
     for (int i = 0; i < 64; i++)
-        if ((left_out >> i & 1) && put_component(i, area, at, present, compacted)) saved |= 1ull << i;
-    guest_write(at + XSTATE_BV, &saved, 8);
+        if (((all ? mask : saved) >> i & 1) && !put_component(i, area, at, mask, compacted)) return false;
+    return true;
 }
 
 /* ---- the instruction pointer ---- */

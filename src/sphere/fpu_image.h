@@ -15,9 +15,10 @@ struct fpu_field { /* where an instruction that stores x87 state has put the poi
 
 /* False: it stored none, or that is mended already. `at` is the instruction's memory operand, already written. */
 bool fpu_image_field(struct tblock *t, struct fpu_field *f, const struct insn *in, const uint8_t *bytes, gaddr at);
-/* Recording and replay: completes what xsave, xsavec or xsaveopt has stored at `at`. The processor may leave out components that
- * are in their initial state, and says which it counts as such; that depends on when threads were switched, and by whom. */
-void fpu_image_complete(const struct tblock *t, const struct insn *in, gaddr at);
+/* Recording and replay: xsave, xsavec or xsaveopt to `at`, for the processor that the program is shown. The real one may leave out components
+ * that are in their initial state, and says which it counts as such; that depends on when threads were switched, and by whom. So nothing is left
+ * out here. False: there is no such memory (thread.copy_fault). */
+bool fpu_image_xsave(const struct tblock *t, const struct insn *in, const uint8_t *bytes, gaddr at);
 /* Components whose presence is the program's business alone; those of AMX need permission to be loaded. */
 #define FPU_IMAGE_ALWAYS 0x2e7ull
 /* Replaces an address of the cache, of which the low `size` bytes are known; false: it is none. */

@@ -4,6 +4,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/code_watch.h"
+#include "sphere/cpu_level.h"
 #include "sphere/cpuid_answers.h"
 #include "sphere/fpu_image.h"
 #include "sphere/gate.h"
@@ -22,7 +23,7 @@
 #define XSTATE_HEADER 512
 #define USER_FLAGS 0x40cd5ull /* what sigreturn may change: as FIX_EFLAGS of the kernel, without TF and RF */
 
-static uint32_t xsave_size; /* 0: no xsave on this CPU */
+static uint32_t xsave_size; /* 0: no xsave on this CPU, or on the one that the program is shown */
 static uint64_t xsave_mask;
 
 void sigframe_start(void) {
@@ -32,9 +33,10 @@ void sigframe_start(void) {
     if (!(r[2] & 1u << 27)) return; /* OSXSAVE */
     uint32_t lo, hi;
     __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
-    xsave_mask = (uint64_t)hi << 32 | lo;
+    xsave_mask = cpu_level_xcr0((uint64_t)hi << 32 | lo);
+    if (!xsave_mask) return;
     cpuid_answer(sizes);
-    xsave_size = sizes[1];
+    xsave_size = cpu_level_xsave_size(sizes[1]);
 }
 
 static void save_extended(uint8_t *area) {

@@ -14,6 +14,7 @@
 #include "sphere/segment.h"
 #include "sphere/shared.h"
 #include "sphere/shared_values.h"
+#include "sphere/sigframe.h"
 #include "sphere/signals.h"
 
 #define SIGILL_ 4
@@ -248,12 +249,25 @@ void (*special_recorded)(struct tblock *t) = execute_recorded;
 static void do_fpu_store(struct doing *d) {
     gaddr at = operand_address(d->t, &d->in, d->bytes);
     struct fpu_field f;
-    if (d->in.cls == INSN_XSAVE && the_mode->same_fpu) fpu_image_complete(d->t, &d->in, at);
     if (fpu_image_field(d->t, &f, &d->in, d->bytes, at)) {
         uint64_t ip = 0;
         if (guest_read(&ip, f.at, f.size) && fpu_image_to_guest(&ip, f.size)) guest_write(f.at, &ip, f.size);
     }
     d->t->pc += d->in.len;
+}
+
+static void do_xsave(struct doing *d) {
+    gaddr at = operand_address(d->t, &d->in, d->bytes);
+    code_watch_before_kernel_write(at, sigframe_extended_size());
+    bool is_supervisor = d->in.opcode == 0xc7 && (d->in.modrm >> 3 & 7) == 5; /* xsaves */
+    if (!sigframe_extended_mask())
+        illegal(d->t);
+    else if (at % 64 || is_supervisor || !is_canonical(at))
+        protection(d->t, 0);
+    else if (fpu_image_xsave(d->t, &d->in, d->bytes, at))
+        d->t->pc += d->in.len;
+    else
+        signals_raise_copy_fault(d->t);
 }
 
 /* ---- no instruction ---- */
@@ -333,6 +347,7 @@ void special_insn(struct tblock *t, enum special what) {
     case SPECIAL_SEGREG: do_segreg(&d); break;
     case SPECIAL_POPF: do_popf(&d); break;
     case SPECIAL_FPU_STORE: do_fpu_store(&d); break;
+    case SPECIAL_XSAVE: do_xsave(&d); break;
     case SPECIAL_XBEGIN: /* every transaction aborts at once */
         t->gpr[RAX] = 0;
         t->pc = d.in.target;
