@@ -94,14 +94,10 @@ static void print_insn(FILE *to, const struct event *e) {
 }
 
 static void print_flags(FILE *to, uint8_t flags) {
-    static const char *const names[] = {"at-gate", "after", "restore-mask", "output", "retry", "fault", "step"};
-    for (int i = 0; i < 8; i++) {
-        if (!(flags & 1 << i)) continue;
-        if (i < 7)
-            fprintf(to, " +%s", names[i]);
-        else
-            fprintf(to, " +%#x", 1u << i);
-    }
+    static const char *const names[] = {"at-gate", "after", "restore-mask", "output",
+                                        "retry",   "fault", "step",         "answered"};
+    for (int i = 0; i < 8; i++)
+        if (flags & 1 << i) fprintf(to, " +%s", names[i]);
 }
 
 void event_print(FILE *to, const struct event *e) {

@@ -67,7 +67,8 @@ struct event {
 #define EVF_RETRY 16       /* STOP: with AT_GATE: the R-thread is back at the call, which it will try again */
 #define EVF_FAULT 32       /* STOP: where an instruction raises a signal, whose FAULT may follow */
 #define EVF_STEP 64        /* TURN behind a STOP: one instruction, or one call, and it stops again */
-#define EVF_OUTPUT 8       /* SYSCALL: went to the sphere's standard output or error; see ev_syscall.out_seq */
+#define EVF_ANSWERED 128 /* SYSCALL: a filter of the program's, or who listens for it, has answered; it was not made */
+#define EVF_OUTPUT 8     /* SYSCALL: went to the sphere's standard output or error; see ev_syscall.out_seq */
 
 struct ev_start {
     uint32_t pid, ppid; /* as the kernel numbered them */

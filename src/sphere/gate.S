@@ -29,6 +29,27 @@ gate_abort:
     mov $-4096, %rax /* GATE_ABORTED */
     ret
 
+/* long gate_ask(long nr, const uint64_t args[6]): the same from another place, where a filter of ours in the kernel asks a listener
+ * of the program's (listener.h). */
+    .globl gate_ask, ask_check, ask_insn, ask_done
+    .hidden gate_ask, ask_check, ask_insn, ask_done
+gate_ask:
+    mov %rdi, %rax
+    mov %rsi, %r11
+    mov (%r11), %rdi
+    mov 8(%r11), %rsi
+    mov 16(%r11), %rdx
+    mov 24(%r11), %r10
+    mov 32(%r11), %r8
+    mov 40(%r11), %r9
+ask_check:
+    cmpq $0, %gs:TB_PENDING
+    jne gate_abort
+ask_insn:
+    syscall
+ask_done:
+    ret
+
 /* long guest_copy(void *to, const void *from, size_t n): 0, or n bytes not copied because a page could not be touched.
  * Small objects go by words, which is quicker; a word that faults is tried again by bytes. */
     .globl guest_copy, guest_copy_words, guest_copy_insn, guest_copy_end

@@ -52,10 +52,19 @@ void gate_finish(struct tblock *t, gaddr next, uint64_t flags, long ret) {
     if (unlikely(t->thread->legacy.under_way)) legacy_done(t);
 }
 
+static void aborted(struct tblock *t, uint64_t nr, gaddr next) {
+    gate_retry(t, next);
+    if (traced_may(t->thread)) traced_aborted(t->thread, nr);
+}
+
 static bool filters_allow(struct tblock *t, uint64_t *nr, uint64_t a[6], gaddr next, uint64_t flags) {
     long verdict = seccomp_apply(t, nr, a);
     if (verdict == SECCOMP_ALLOWED) return true;
     if (verdict == SECCOMP_DELIVERED) return false;
+    if (verdict == SECCOMP_ABORTED) {
+        aborted(t, *nr, next);
+        return false;
+    }
     gate_finish(t, next, flags, verdict);
     if (traced_may(t->thread)) traced_after_call(t->thread, *nr);
     return false;
@@ -81,8 +90,7 @@ void gate_on_syscall(struct tblock *t) {
     __atomic_store_n(&t->thread->in_call, false, __ATOMIC_RELEASE);
     if (unlikely(ret == -EINTR) && traced_undoes(t->thread)) ret = GATE_ABORTED;
     if (ret == GATE_ABORTED) {
-        gate_retry(t, next);
-        if (traced_may(t->thread)) traced_aborted(t->thread, nr);
+        aborted(t, nr, next);
         return;
     }
     if (nr != __NR_rt_sigreturn) gate_finish(t, next, flags, ret); /* there every register comes from the frame */

@@ -8,6 +8,8 @@
 
 long gate_syscall(long nr, const uint64_t args[6]);
 extern char gate_check[], gate_insn[], gate_done[], gate_abort[];
+long gate_ask(long nr, const uint64_t args[6]);
+extern char ask_check[], ask_insn[], ask_done[];
 
 /* Copies from or to guest memory; the number of bytes that could not be copied. */
 long guest_copy(void *to, const void *from, size_t n);

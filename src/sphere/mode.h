@@ -34,6 +34,8 @@ struct mode {
     bool (*before_signal)(struct thread *t, struct pending_signal *s, uint8_t *flags);
     /* It is delivered; may change what a fault reports. False: it is not, after all. */
     bool (*signal)(struct thread *t, struct pending_signal *s, uint8_t flags);
+    /* Asks the program's listener what becomes of a call (listener.h). */
+    long (*ask)(struct tblock *t, uint64_t nr, const uint64_t a[6]);
     /* One thread ends without a call of its own (seccomp). */
     void (*thread_killed)(struct thread *t, int signo);
     /* The process dies of a signal. */

@@ -41,7 +41,11 @@ static bool checkpoint_before_exit(struct tblock *tb, gaddr next) {
 static bool filters_allow(struct tblock *tb, uint64_t *nr, uint64_t a[6], gaddr next, uint64_t flags) {
     long verdict = seccomp_apply(tb, nr, a);
     if (verdict == SECCOMP_ALLOWED || verdict == SECCOMP_DELIVERED) return verdict == SECCOMP_ALLOWED;
-    record_call(tb->thread, *nr, a, verdict, 0);
+    if (verdict == SECCOMP_ABORTED) {
+        record_aborted(tb, *nr, next);
+        return false;
+    }
+    record_done(tb->thread, *nr, a, verdict, EVF_ANSWERED);
     gate_finish(tb, next, flags, verdict);
     stream_commit();
     if (traced_may(tb->thread)) traced_after_call(tb->thread, *nr);
@@ -267,6 +271,7 @@ const struct mode mode_record = {
     .trace_turn = trace_record_turn,
     .trace_wrote = trace_record_wrote,
     .trace_go = trace_record_go,
+    .ask = record_ask,
     .thread_killed = record_thread_killed,
     .death = record_death,
     .map_kernels = packet_ring_map,

@@ -16,6 +16,7 @@
 #include "sphere/event_log.h"
 #include "sphere/file_changes.h"
 #include "sphere/legacy.h"
+#include "sphere/listener.h"
 #include "sphere/memory_hash.h"
 #include "sphere/objects.h"
 #include "sphere/outputs.h"
@@ -89,9 +90,8 @@ struct ev_syscall *record_call(struct thread *t, uint64_t nr, const uint64_t a[6
     return s;
 }
 
-void record_done(struct thread *t, uint64_t nr, const uint64_t a[6], long ret) {
-    uint8_t flags = t->restore_mask ? EVF_RESTORE_MASK : 0;
-    record_call(t, nr, a, ret, flags);
+void record_done(struct thread *t, uint64_t nr, const uint64_t a[6], long ret, uint8_t flags) {
+    record_call(t, nr, a, ret, flags | (t->restore_mask ? EVF_RESTORE_MASK : 0));
     log_outs(t, nr, a, ret, false);
 }
 
@@ -170,6 +170,24 @@ static long issue_sharing(struct tblock *tb, uint64_t nr, uint64_t a[6]) {
     if (!redirected) return ret;
     if (unlikely(shared_active) && ret != GATE_ABORTED && ret != -EFAULT) shared_hold_written(nr, s.program, ret);
     return scratch_end(&s, tb, nr, a, ret);
+}
+
+long record_ask(struct tblock *tb, uint64_t nr, const uint64_t a[6]) {
+    struct thread *t = tb->thread;
+    bool shared = order_is_shared();
+    if (shared) {
+        t->turn_lent = true;
+        checkpoint_park(t, true);
+        order_enter_call(t, true);
+    }
+    long ret = listener_wait(tb, nr, a);
+    if (shared) {
+        order_leave_call(t);
+        t->turn_lent = false;
+        if (unlikely(t->owes)) checkpoint_pay(t);
+    }
+    listener_done(t);
+    return ret;
 }
 
 static long issue_either(struct tblock *tb, uint64_t nr, uint64_t a[6], bool may_wait) {
@@ -350,6 +368,17 @@ static void log_hash(struct thread *t) {
     memcpy(e + 1, &h, sizeof h);
 }
 
+void record_aborted(struct tblock *tb, uint64_t nr, gaddr next) {
+    struct thread *t = tb->thread;
+    gate_retry(tb, next);
+    if (traced_may(t)) traced_aborted(t, nr);
+    if (signals_is_waiting(t)) {
+        signals_deliver_deferred(t, EVF_AT_GATE);
+        stream_commit();
+    }
+    tb->pending = 0;
+}
+
 void record_ordinary(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {
     struct thread *t = tb->thread;
     const uint64_t asked[6] = {a[0], a[1], a[2], a[3], a[4], a[5]};
@@ -359,13 +388,7 @@ void record_ordinary(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, 
     long ret = perform(tb, nr, a, is_output);
     if (ret == GATE_ABORTED) {
         if (is_output) outputs_end(&out, ret);
-        gate_retry(tb, next);
-        if (traced_may(t)) traced_aborted(t, nr);
-        if (signals_is_waiting(t)) {
-            signals_deliver_deferred(t, EVF_AT_GATE);
-            stream_commit();
-        }
-        tb->pending = 0;
+        record_aborted(tb, nr, next);
         return;
     }
     outputs_follow(t, nr, asked, ret);

@@ -25,7 +25,11 @@ void record_calls_start(void);
 /* The SYSCALL event; its outputs are to follow. */
 struct ev_syscall *record_call(struct thread *t, uint64_t nr, const uint64_t a[6], long ret, uint8_t flags);
 /* The event of a call that is done, with its outputs. */
-void record_done(struct thread *t, uint64_t nr, const uint64_t a[6], long ret);
+void record_done(struct thread *t, uint64_t nr, const uint64_t a[6], long ret, uint8_t flags);
+/* A call is to be made again, behind the signals that wait. */
+void record_aborted(struct tblock *tb, uint64_t nr, gaddr next);
+/* mode.ask */
+long record_ask(struct tblock *tb, uint64_t nr, const uint64_t a[6]);
 long record_issue(struct tblock *tb, uint64_t nr, uint64_t a[6]);
 /* A call of t's is over: what happens before the program goes on. */
 void record_behind(struct thread *t, uint64_t nr);

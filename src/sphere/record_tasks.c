@@ -71,7 +71,7 @@ static void fork_process(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr ne
     }
     if (ret < 0 && recorded) stream_discard(&child_stream);
     if (ret > 0 && recorded) stream_give(&child_stream, (uint32_t)ret);
-    record_done(t, nr, asked, ret);
+    record_done(t, nr, asked, ret, 0);
     gate_finish(tb, next, flags, ret);
     stream_commit();
     record_behind(t, nr);
@@ -127,7 +127,7 @@ static void clone_rthread(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr n
     struct thread *t = tb->thread;
     const uint64_t asked[6] = {a[0], a[1], a[2], a[3], a[4], a[5]};
     long ret = record_issue(tb, nr, a);
-    record_done(t, nr, asked, ret);
+    record_done(t, nr, asked, ret, 0);
     gate_finish(tb, next, flags, ret);
     stream_commit();
     record_behind(t, nr);

@@ -25,9 +25,12 @@ static bool filters_allow(struct tblock *tb, const struct event *e, uint64_t nr,
     struct thread *t = tb->thread;
     long verdict = seccomp_apply(tb, &nr, a);
     if (verdict == SECCOMP_ALLOWED || verdict == SECCOMP_DELIVERED) return verdict == SECCOMP_ALLOWED;
+    bool answered = e->kind == EV_SYSCALL && (e->flags & EVF_ANSWERED);
+    if (verdict == SECCOMP_ASKED && !answered) return true;
     struct ev_syscall s = replay_take_call(t, e, nr, a);
-    replay_check_result(t, nr, s.ret, verdict);
-    gate_finish(tb, next, flags, verdict);
+    if (verdict != SECCOMP_ASKED) replay_check_result(t, nr, s.ret, verdict);
+    if (answered) replay_take_outs(t, s.outs);
+    gate_finish(tb, next, flags, s.ret);
     replay_arm(t);
     return false;
 }

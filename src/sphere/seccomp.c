@@ -11,6 +11,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/gate.h"
+#include "sphere/listener.h"
 #include "sphere/mode.h"
 #include "sphere/signals.h"
 #include "sphere/traced.h"
@@ -25,6 +26,7 @@
 struct seccomp_filter {
     const struct seccomp_filter *before;
     uint32_t total; /* cost of this one and all before it */
+    bool listens;   /* somebody may be asked (listener.h) */
     uint32_t n;
     struct sock_filter insn[];
 };
@@ -205,22 +207,26 @@ static long trap(struct tblock *t, const struct seccomp_data *data, uint32_t ret
     return SECCOMP_DELIVERED;
 }
 
-#define ASK_TRACER 3l /* as SECCOMP_ALLOWED: the tracer has to be asked first */
+#define ASK_TRACER (INT64_MIN + 5) /* as SECCOMP_ALLOWED: the tracer has to be asked first */
+#define ASK_LISTENER (INT64_MIN + 6)
 
 /* *message: what a tracer is told. */
 static long apply_filters(struct tblock *t, const struct seccomp_data *data, uint16_t *message) {
     uint32_t ret = SECCOMP_RET_ALLOW;
+    const struct seccomp_filter *by = NULL;
     for (const struct seccomp_filter *f = t->thread->seccomp.last; f; f = f->before) {
         uint32_t one = run(f, data);
         /* the strictest wins; KILL_PROCESS is the lowest as a signed number */
-        if ((int32_t)(one & SECCOMP_RET_ACTION_FULL) < (int32_t)(ret & SECCOMP_RET_ACTION_FULL)) ret = one;
+        if ((int32_t)(one & SECCOMP_RET_ACTION_FULL) >= (int32_t)(ret & SECCOMP_RET_ACTION_FULL)) continue;
+        ret = one;
+        by = f;
     }
     switch (ret & SECCOMP_RET_ACTION_FULL) {
     case SECCOMP_RET_ALLOW:
     case SECCOMP_RET_LOG: return SECCOMP_ALLOWED;
     case SECCOMP_RET_ERRNO: return -(long)MIN(ret & SECCOMP_RET_DATA, ERRNO_MAX);
     case SECCOMP_RET_TRACE: *message = ret & SECCOMP_RET_DATA; return ASK_TRACER;
-    case SECCOMP_RET_USER_NOTIF: return -ENOSYS; /* nobody listens */
+    case SECCOMP_RET_USER_NOTIF: return by->listens ? ASK_LISTENER : -ENOSYS;
     case SECCOMP_RET_TRAP: return trap(t, data, ret);
     case SECCOMP_RET_KILL_THREAD: kill_by(t, data, ret, false); break;
     default: kill_by(t, data, ret, true);
@@ -239,6 +245,13 @@ static long judge(struct tblock *t, uint64_t nr, const uint64_t a[6], uint16_t *
     return apply_filters(t, &data, message);
 }
 
+static long ask_listener(struct tblock *t, uint64_t nr, const uint64_t a[6]) {
+    if (!the_mode->ask) return SECCOMP_ASKED;
+    long ret = the_mode->ask(t, nr, a);
+    if (ret == GATE_ABORTED) return SECCOMP_ABORTED;
+    return ret == LISTENER_CONTINUES ? SECCOMP_ALLOWED : ret;
+}
+
 /* At replay the tracer's stop has been passed, if there was one; what became of the call is in the log, a failure too. */
 long seccomp_apply(struct tblock *t, uint64_t *nr, uint64_t a[6]) {
     if (t->thread->seccomp.mode == SECCOMP_STRICT) {
@@ -249,6 +262,7 @@ long seccomp_apply(struct tblock *t, uint64_t *nr, uint64_t a[6]) {
     }
     uint16_t message = 0;
     long verdict = judge(t, *nr, a, &message);
+    if (verdict == ASK_LISTENER) return ask_listener(t, *nr, a);
     if (verdict != ASK_TRACER) return verdict;
     if (!the_mode->kernel_signals) return SECCOMP_ALLOWED;
     if (!traced_is_asked(t->thread)) return -ENOSYS;
@@ -256,6 +270,7 @@ long seccomp_apply(struct tblock *t, uint64_t *nr, uint64_t a[6]) {
     *nr = t->gpr[RAX];
     gate_args(t, a);
     verdict = judge(t, *nr, a, &message);
+    if (verdict == ASK_LISTENER) return ask_listener(t, *nr, a);
     return verdict == ASK_TRACER ? SECCOMP_ALLOWED : verdict;
 }
 
@@ -324,14 +339,38 @@ static void sync_threads(const struct thread *self) {
         }
 }
 
+#define WAIT_KILLABLE_RECV 32
 #define KNOWN_FLAGS                                                                         \
     (SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_LOG | SECCOMP_FILTER_FLAG_SPEC_ALLOW | \
-     SECCOMP_FILTER_FLAG_TSYNC_ESRCH)
+     SECCOMP_FILTER_FLAG_TSYNC_ESRCH | SECCOMP_FILTER_FLAG_NEW_LISTENER | WAIT_KILLABLE_RECV)
+
+bool seccomp_makes_listener(const uint64_t a[6]) {
+    return a[0] == SECCOMP_SET_MODE_FILTER && (a[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER);
+}
+
+static bool good_flags(uint64_t flags) {
+    bool listens = flags & SECCOMP_FILTER_FLAG_NEW_LISTENER, says_esrch = flags & SECCOMP_FILTER_FLAG_TSYNC_ESRCH;
+    if ((flags & WAIT_KILLABLE_RECV) && !listens) return false;
+    return !(flags & ~(uint64_t)KNOWN_FLAGS) && !(listens && (flags & SECCOMP_FILTER_FLAG_TSYNC) && !says_esrch);
+}
+
+static bool has_listener(const struct seccomp *s) {
+    for (const struct seccomp_filter *f = s->last; f; f = f->before)
+        if (f->listens) return true;
+    return false;
+}
+
+/* What the kernel has to know of a filter: that it is to ask, and whom. The listener, 0 or -errno. At replay it need not. */
+static long tell_kernel(const struct seccomp *s, uint64_t flags) {
+    if (!the_mode->ask) return 0;
+    if (flags & SECCOMP_FILTER_FLAG_NEW_LISTENER) return listener_make(flags);
+    return (flags & SECCOMP_FILTER_FLAG_TSYNC) && has_listener(s) ? listener_sync() : 0;
+}
 
 long seccomp_add(struct tblock *t, uint64_t flags, gaddr program) {
     struct thread *th = t->thread;
     struct seccomp *s = &th->seccomp;
-    if (flags & ~(uint64_t)KNOWN_FLAGS) return -EINVAL; /* no listeners */
+    if (!good_flags(flags)) return -EINVAL;
     struct {
         uint16_t n;
         uint16_t pad[3];
@@ -348,14 +387,17 @@ long seccomp_add(struct tblock *t, uint64_t flags, gaddr program) {
 
     lock_take(&add_lock);
     int odd = flags & SECCOMP_FILTER_FLAG_TSYNC ? odd_one_out(th) : 0;
-    if (!odd) {
+    long listener = odd ? 0 : tell_kernel(s, flags);
+    if (!odd && listener >= 0) {
         struct seccomp_filter *f = filter_new(s, p.n);
+        f->listens = flags & SECCOMP_FILTER_FLAG_NEW_LISTENER;
         memcpy(f->insn, insn, p.n * sizeof *insn);
         push(s, f);
         if (flags & SECCOMP_FILTER_FLAG_TSYNC) sync_threads(th);
     }
     lock_drop(&add_lock);
-    return odd && (flags & SECCOMP_FILTER_FLAG_TSYNC_ESRCH) ? -ESRCH : odd;
+    if (odd) return flags & SECCOMP_FILTER_FLAG_TSYNC_ESRCH ? -ESRCH : odd;
+    return listener;
 }
 
 long seccomp_action_avail(uint64_t flags, gaddr at) {
@@ -370,15 +412,17 @@ long seccomp_action_avail(uint64_t flags, gaddr at) {
     case SECCOMP_RET_TRACE:
     case SECCOMP_RET_LOG:
     case SECCOMP_RET_ALLOW: return 0;
+    case SECCOMP_RET_USER_NOTIF: return SYS(seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action);
     default: return -EOPNOTSUPP;
     }
 }
 
-/* ---- through execve: 16 hex digits per instruction ---- */
+/* ---- through execve: 16 hex digits per instruction, and LISTENS ---- */
 
 #define INSN_DIGITS 16
+#define LISTENS 'n'
 
-size_t seccomp_text_size(const struct seccomp_filter *f) { return f->n * INSN_DIGITS + 1; }
+size_t seccomp_text_size(const struct seccomp_filter *f) { return f->n * INSN_DIGITS + f->listens + 1; }
 
 void seccomp_to_text(const struct seccomp_filter *f, char *out) {
     for (uint32_t i = 0; i < f->n; i++) {
@@ -386,6 +430,7 @@ void seccomp_to_text(const struct seccomp_filter *f, char *out) {
         memcpy(&v, &f->insn[i], sizeof v);
         for (int d = 0; d < INSN_DIGITS; d++) *out++ = "0123456789abcdef"[v >> (4 * d) & 15];
     }
+    if (f->listens) *out++ = LISTENS;
     *out = '\0';
 }
 
@@ -397,8 +442,10 @@ const struct seccomp_filter *seccomp_nth(const struct seccomp *s, int i) {
 
 bool seccomp_from_text(struct seccomp *s, const char *text) {
     size_t n = strlen(text) / INSN_DIGITS;
-    if (n == 0 || n > BPF_MAXINSNS || text[n * INSN_DIGITS]) return false;
+    const char *end = text + n * INSN_DIGITS;
+    if (n == 0 || n > BPF_MAXINSNS || (*end && (*end != LISTENS || end[1]))) return false;
     struct seccomp_filter *f = filter_new(s, (uint32_t)n);
+    f->listens = *end == LISTENS;
     for (size_t i = 0; i < n; i++) {
         uint64_t v = 0;
         for (int d = 0; d < INSN_DIGITS; d++, text++)

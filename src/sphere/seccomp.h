@@ -17,16 +17,21 @@ struct seccomp { /* of one thread */
     const struct seccomp_filter *last; /* the newest; each names the one before */
 };
 
-#define SECCOMP_ALLOWED 1l   /* go on with the call */
-#define SECCOMP_DELIVERED 2l /* the program's registers are as they shall be */
+/* No result of a call is one of these. */
+#define SECCOMP_ALLOWED (INT64_MIN + 1)   /* go on with the call */
+#define SECCOMP_DELIVERED (INT64_MIN + 2) /* the program's registers are as they shall be */
+#define SECCOMP_ABORTED (INT64_MIN + 3)   /* as GATE_ABORTED */
+#define SECCOMP_ASKED (INT64_MIN + 4)     /* replay: a listener was asked, its answer is in the log */
 
-/* What becomes of the call: one of these, or its result (0 or -errno). Does not return if the filters kill. A tracer that they ask may
+/* What becomes of the call: one of these, or its result. Does not return if the filters kill. A tracer that they ask may
  * change number and arguments, which must be those in the registers. */
 long seccomp_apply(struct tblock *t, uint64_t *nr, uint64_t a[6]);
 
 /* prctl(PR_SET_SECCOMP) and seccomp(2). */
 long seccomp_set_strict(struct tblock *t);
 long seccomp_add(struct tblock *t, uint64_t flags, gaddr program);
+/* Whether a call of seccomp(2) that succeeded gives a listener. */
+bool seccomp_makes_listener(const uint64_t a[6]);
 long seccomp_action_avail(uint64_t flags, gaddr action);
 
 /* Filters survive execve: as text in the runtime's arguments, oldest first. */

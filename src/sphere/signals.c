@@ -147,7 +147,7 @@ static void head_for_safepoint(struct thread *t, struct ucontext_raw *uc) {
         }
     } else if (between(pc, rt_resume, rt_resume_end)) {
         leave_to_safepoint(uc); /* the program's flags may be loaded already */
-    } else if (between(pc, gate_check, gate_insn + 1)) {
+    } else if (between(pc, gate_check, gate_insn + 1) || between(pc, ask_check, ask_insn + 1)) {
         uc->mc.rip = (uint64_t)gate_abort;
     }
 }

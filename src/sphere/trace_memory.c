@@ -5,6 +5,7 @@
 #include "sphere/aspace.h"
 #include "sphere/forced_write.h"
 #include "sphere/gate.h"
+#include "sphere/listener.h"
 #include "sphere/mode.h"
 #include "sphere/trace_table.h"
 
@@ -82,15 +83,17 @@ struct tracee *trace_stopped(int tgid) {
 
 long trace_write(int tgid, enum letter_kind kind, gaddr addr, void *bytes, uint32_t len) {
     if (is_in_our_memory(tgid)) return in_our_memory(kind, addr, bytes, len);
+    long ret;
     struct tracee *e = find_of(tgid);
     if (e) return trace_ask(e, kind, addr, bytes, len);
+    if (listener_writes(tgid, addr, bytes, len, &ret)) return ret;
     e = trace_claim(tgid, tgid, 0);
     if (!e) return -ESRCH;
     e->visits = true;
     send(e, kind, addr, bytes, len);
     trace_publish(e);
     trace_kick(tgid, tgid);
-    long ret = await_answer(e, kind, bytes, len);
+    ret = await_answer(e, kind, bytes, len);
     trace_free(e);
     return ret;
 }

@@ -101,9 +101,27 @@ struct trace_waiter { /* somebody in wait4 or waitid */
     uint32_t reserved;
 };
 
+#define TRACE_ASKING 64
+#define TRACE_ASKED 256
+#define TRACE_WRITTEN 32
+
+enum { ASKING_FREE, ASKING_FILLED, ASKING_BUSY }; /* trace_asking.state */
+
+/* A process with a thread that waits for its listener's answer (listener.h): who listens may write to its memory meanwhile. */
+struct trace_asking {
+    uint32_t state;
+    int32_t tgid, tid;
+    uint32_t n; /* written so far: */
+    struct {
+        uint64_t addr, len;
+    } written[TRACE_WRITTEN];
+};
+
 struct trace_table {
     uint32_t n_tracees;
-    uint32_t reserved;
+    uint32_t n_asked;
+    uint64_t asked[TRACE_ASKED]; /* the last questions of processes of the sphere that somebody has received */
+    struct trace_asking asking[TRACE_ASKING];
     struct trace_waiter waiters[TRACE_WAITERS];
     int32_t members[TRACE_MEMBERS]; /* processes of the sphere that have made, or are, children; found by hash */
     struct tracee tracees[TRACE_TRACEES];

@@ -19,6 +19,13 @@ struct request {
 
 /* Requests from before sizes were part of the number, and common ones of today. */
 static const struct request known[] = {
+    /* listeners of seccomp */
+    {0xc0502100 /* SECCOMP_IOCTL_NOTIF_RECV */, 80},
+    {0xc0182101 /* SECCOMP_IOCTL_NOTIF_SEND */, NOTHING},
+    {0x40082102 /* SECCOMP_IOCTL_NOTIF_ID_VALID */, NOTHING},
+    {0x80082102 /* the same, as it was first */, NOTHING},
+    {0x40182103 /* SECCOMP_IOCTL_NOTIF_ADDFD */, NOTHING},
+    {0x40082104 /* SECCOMP_IOCTL_NOTIF_SET_FLAGS */, NOTHING},
     /* terminals */
     {TCGETS, 36},
     {TCSETS, NOTHING},

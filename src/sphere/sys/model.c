@@ -213,6 +213,7 @@ enum does model_does(uint64_t nr, const uint64_t a[6]) {
         }
     case __NR_arch_prctl: /* bases of segments, and leave to use AMX */
         return (a[0] >= ARCH_SET_GS && a[0] <= ARCH_GET_GS) || a[0] == REQ_XCOMP_PERM ? DOES_REEXEC : DOES_EMULATE;
+    case __NR_seccomp: return a[0] <= 1 /* SECCOMP_SET_MODE_FILTER */ ? DOES_REEXEC : DOES_EMULATE;
     case __NR_modify_ldt: return segment_reads_ldt(a) ? DOES_EMULATE : DOES_REEXEC;
     default: return model_rows[nr].does;
     }

@@ -101,6 +101,7 @@ long sys_seccomp(struct tblock *t, uint64_t a[6]) {
     case SECCOMP_SET_MODE_STRICT: return a[1] || a[2] ? -EINVAL : seccomp_set_strict(t);
     case SECCOMP_SET_MODE_FILTER: return seccomp_add(t, a[1], a[2]);
     case SECCOMP_GET_ACTION_AVAIL: return seccomp_action_avail(a[1], a[2]);
+    case SECCOMP_GET_NOTIF_SIZES: return gate_syscall(__NR_seccomp, a);
     default: return -EINVAL;
     }
 }

@@ -39,6 +39,8 @@ gate_fn sys_close, sys_close_range, sys_dup2, sys_fd0, sys_fd1, sys_fd02, sys_fd
 /* path.c: calls with a path that may lead to what /proc says about the program */
 gate_fn sys_open, sys_openat, sys_openat2, sys_stat, sys_lstat, sys_fstat, sys_access, sys_readlink, sys_readlinkat,
     sys_fstatat, sys_faccessat, sys_path0, sys_inotify_add_watch, sys_fd0_path1, sys_linkat;
+/* listener.c */
+gate_fn sys_ioctl;
 /* namespaces.c */
 gate_fn sys_unshare, sys_setns;
 /* limits.c */
