@@ -332,6 +332,18 @@ void cache_reclaim(void) {
     }
 }
 
+static void region_retire(struct region *r);
+
+void cache_make_way(gaddr lo, gaddr hi) {
+    bool any = false;
+    for (struct region *r = regions; r; r = r->next) {
+        if (!is_far(r) || (uint64_t)r->base >= hi || (uint64_t)r->end <= lo) continue;
+        if (!r->retired) region_retire(r);
+        any = true;
+    }
+    if (any) cache_reclaim();
+}
+
 static void forget_sites(const struct region *r, struct map *m) {
     for (uint64_t i = 0; i <= m->mask; i++) {
         struct map_slot *s = &m->slots[i];
@@ -436,20 +448,30 @@ static struct region *window_at(gaddr at) {
     return r;
 }
 
-/* Code far from the low window: a window of its own near by, wherever the address space has a hole. As far away as may be, below
- * first: programs that place memory themselves (valgrind) go on right behind what they have. */
+/* Places for windows of far code, below and above it: apart from each other first, and then, for programs that compile much
+ * beside much memory (java), between those. */
+#define WINDOWS_APART 0x2000000l
+
+/* As far away as may be, below first: programs that place memory themselves (valgrind) go on right behind what they have. */
+static struct region *free_window(gaddr pc) {
+    gaddr here = pc & ~(WINDOWS_APART - 1);
+    for (int64_t within = 0; within < WINDOWS_APART; within += SEGMENT_SIZE)
+        for (int64_t away = REACH - 2 * WINDOWS_APART; away >= 2 * WINDOWS_APART; away -= WINDOWS_APART) {
+            gaddr below = here - (uint64_t)(away - within), above = here + (uint64_t)(away + within);
+            struct region *r = below < pc ? window_at(below) : NULL;
+            if (!r) r = window_at(above);
+            if (r) return r;
+        }
+    return NULL;
+}
+
+/* Code far from the low window: a window of its own near by, wherever the address space has a hole. */
 static struct region *far_region(gaddr pc) {
     for (struct region *r = regions; r; r = r->next)
         if (!r->retired && is_far(r) && reaches(r, pc) && region_has_room(r)) return r;
     evict_if_many(true);
     if (backlog) return NULL;
-    for (int64_t away = REACH - 0x4000000; away >= 0x4000000; away -= 0x2000000) {
-        gaddr here = pc & ~0x1ffffffull, below = here - (uint64_t)away;
-        struct region *r = below < pc ? window_at(below) : NULL;
-        if (!r) r = window_at(here + (uint64_t)away);
-        if (r) return r;
-    }
-    return NULL;
+    return free_window(pc);
 }
 
 struct region *cache_region_for(gaddr pc) {

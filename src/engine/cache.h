@@ -179,6 +179,8 @@ static inline void cache_idle(struct tblock *t) {
 
 /* Lets go of evicted regions that no thread can be in. Caller holds cache_lock. */
 void cache_reclaim(void);
+/* Windows of far code that overlap [lo, hi) go, unless a thread can be in them. Caller holds cache_lock. */
+void cache_make_way(gaddr lo, gaddr hi);
 /* Whether cache_region_for has failed since the last question: evicted regions are still held. Caller holds cache_lock. */
 bool cache_is_full(void);
 /* Waits until every thread has passed a safepoint. The caller holds no lock and no address of the cache. */

@@ -6,7 +6,7 @@
 #define STEP (1ul << 20)
 #define AMPLE 6 /* times the code: as much as a program has ever needed that executes most of its code */
 #define SPARE 2 /* times the code, of files so large that nobody executes most of it */
-#define LARGE (16ul << 20)
+#define LARGE (96ul << 20)
 #define LEAST (256ul << 10)
 
 static uint64_t size_for(const struct kept_file *f) {

@@ -138,6 +138,14 @@ static bool usable(gaddr start, size_t len) {
            is_free(start, start + len);
 }
 
+/* Whether the runtime stays in the way of what has to be at this very place: the program says so, or its recording, and the
+ * windows of translated code need not be where they were then. */
+static bool is_barred(gaddr start, size_t len) {
+    if (likely(!aspace_is_runtime(start, len))) return false;
+    cache_make_way(start, start + len);
+    return aspace_is_runtime(start, len);
+}
+
 /* Memory with MAP_GROWSDOWN has grown since we looked, when the program or the kernel touched what is below it. */
 static void note_growth(void) {
     for (size_t i = 0; unlikely(as->grows) && i < as->n; i++) {
@@ -351,7 +359,7 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
     if (fixed) {
         if (at & ~PAGE_MASK) return lock_drop(&cache_lock), -EINVAL;
         if (at + len < at || at + len > LAYOUT_GUEST_END) return lock_drop(&cache_lock), -ENOMEM;
-        if (aspace_is_runtime(at, len)) return lock_drop(&cache_lock), -ENOMEM;
+        if (is_barred(at, len)) return lock_drop(&cache_lock), -ENOMEM;
         if ((flags & MAP_FIXED_NOREPLACE) && !is_free(at, at + len)) return lock_drop(&cache_lock), -EEXIST;
     } else {
         at = PAGE_DOWN(addr);
@@ -393,7 +401,7 @@ long aspace_restore(const struct mapping *m, int fd, uint64_t base) {
     if (m->start >= m->end || (m->start | m->end | m->offset) & ~PAGE_MASK || m->end > LAYOUT_GUEST_END) return -EINVAL;
     lock_take(&cache_lock);
     long got = -ENOMEM;
-    if (!aspace_is_runtime(m->start, m->end - m->start)) {
+    if (!is_barred(m->start, m->end - m->start)) {
         code_watch_forget(m->start, m->end);
         int kept = MAP_TYPE | MAP_NORESERVE | MAP_GROWSDOWN, flags = ((int)m->flags & kept) | MAP_FIXED;
         if (debug_is_on && fd < 0) flags = (flags & ~MAP_TYPE) | MAP_PRIVATE; /* copies of this process share nothing */
@@ -500,14 +508,14 @@ long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr n
     if (in_pieces && old_len) SYS(mprotect, old, old_len, aspace_host_prot((int)m.prot)); /* one for the kernel */
     long got;
     if (flags & MREMAP_FIXED) {
-        if ((new_addr & ~PAGE_MASK) || aspace_is_runtime(new_addr, new_len)) return lock_drop(&cache_lock), -EINVAL;
+        if ((new_addr & ~PAGE_MASK) || is_barred(new_addr, new_len)) return lock_drop(&cache_lock), -EINVAL;
         code_watch_forget(new_addr, new_addr + new_len);
         got = track_mremap(old, old_len, new_len, flags, new_addr);
     } else if (new_len <= old_len && old_len && !(flags & MREMAP_DONTUNMAP)) {
         got = track_mremap(old, old_len, new_len, flags & ~MREMAP_MAYMOVE, 0);
     } else {
         bool room = old_len && !(flags & MREMAP_DONTUNMAP) && old + old_len == m.end &&
-                    usable(old + old_len, new_len - old_len);
+                    !is_barred(old + old_len, new_len - old_len) && usable(old + old_len, new_len - old_len);
         got = room ? track_mremap(old, old_len, new_len, 0, 0) : -ENOMEM;
         if (sys_failed(got) && (flags & MREMAP_MAYMOVE)) {
             gaddr at = pick(new_len, (int)m.flags & MAP_32BIT, NULL);
@@ -545,7 +553,7 @@ long aspace_shmat(int id, gaddr addr, int flags) {
     bool remap = flags & 040000; /* SHM_REMAP */
     if (!addr)
         addr = pick(len, 0, NULL);
-    else if (aspace_is_runtime(addr, len) || (!remap && !is_free(addr, addr + len)))
+    else if (is_barred(addr, len) || (!remap && !is_free(addr, addr + len)))
         return lock_drop(&cache_lock), -EINVAL;
     if (remap) code_watch_forget(addr, addr + len);
     long got = SYS(shmat, id, addr, flags & ~0100000 /* SHM_EXEC */);
@@ -626,7 +634,9 @@ gaddr aspace_brk(gaddr wanted) {
     if (then > now) {
         if (wanted - as->brk_start > thread_self()->process->limits.data.soft || !within_limits(then - now, true))
             goto out;
-        if (!usable(now, then - now) || overlaps(now, then, LAYOUT_LIB_BASE, LAYOUT_LIB_END)) goto out;
+        if (is_barred(now, then - now) || !usable(now, then - now) ||
+            overlaps(now, then, LAYOUT_LIB_BASE, LAYOUT_LIB_END))
+            goto out;
         long got = SYS(mmap, now, then - now, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         if (sys_failed(got)) goto out;
         struct mapping m = {.start = now,
