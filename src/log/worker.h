@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define WORKER_MAGIC 0x3130574b52505052ull
+#define WORKER_MAGIC 0x3230574b52505052ull
 #define WORKER_SLOTS 96
 #define WORKER_DATA 65536ul
 #define WORKER_CHAIN 64
@@ -117,14 +117,21 @@ struct worker_run {
     uint64_t stop_at;             /* stops at the hit of this number only */
     uint64_t pause_us;            /* 0: never pauses */
     uint32_t match;               /* MATCH_: arrives where registers are these */
-    uint32_t trace;               /* with `single`: remembers instructions... */
+    uint32_t trace;               /* TRACE_, with `single`: remembers instructions... */
     uint64_t trace_writes;        /* ... that write one of these registers, bit by number; 0: all */
     uint64_t match_pc, match_gpr[16];
 };
 
+#define TRACE_REGISTERS 1
+#define TRACE_STORES 2 /* registers, and what is overwritten */
+
+#define WORKER_STORE_UNKNOWN UINT32_MAX
 struct worker_past { /* an instruction, before it was executed */
     uint64_t ticks, steps, pc, rflags;
     uint64_t gpr[16];
+    uint64_t store_at;            /* TRACE_STORES: where it stores, ... */
+    uint32_t store_len, reserved; /* ... 0: nowhere */
+    uint8_t old[32];              /* ... and what is there before */
 };
 #define WORKER_PAST (WORKER_DATA / sizeof(struct worker_past))
 

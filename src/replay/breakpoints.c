@@ -60,6 +60,33 @@ void breakpoints_arm(struct timeline *t, struct worker *w, bool with) {
     w->breaks = wanted;
 }
 
+static bool is_for_writes(const struct worker_break *b) {
+    return b->kind == WORKER_BREAK_WRITE || b->kind == WORKER_BREAK_ACCESS;
+}
+
+size_t breakpoints_watched(struct timeline *t, uint8_t *to, size_t cap) {
+    size_t n = 0;
+    for (size_t i = 0; i < t->n_breaks; i++) {
+        const struct worker_break *b = &t->breaks[i];
+        if (!is_for_writes(b)) continue;
+        if (b->len > cap - n) return 0;
+        memset(to + n, 0, b->len);
+        inspect_memory(&t->target, b->addr, to + n, b->len);
+        n += b->len;
+    }
+    return n;
+}
+
+uint64_t breakpoints_watched_at(const struct timeline *t, size_t offset) {
+    for (size_t i = 0; i < t->n_breaks; i++) {
+        const struct worker_break *b = &t->breaks[i];
+        if (!is_for_writes(b)) continue;
+        if (offset < b->len) return b->addr + offset;
+        offset -= b->len;
+    }
+    return 0;
+}
+
 bool breakpoints_set(struct target *target, enum break_kind kind, uint64_t addr, size_t len) {
     struct timeline *t = timeline_of(target);
     if (kind != BREAK_EXEC && !len) return false;

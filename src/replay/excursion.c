@@ -5,6 +5,8 @@
 
 bool excursion_leave(struct target *target) {
     struct timeline *t = timeline_of(target);
+    if (!trail_settle(t)) return false;
+    trail_drop(t);
     struct worker *copy = t->left ? NULL : session_fork(&t->session, t->now);
     if (!copy) return false;
     search_forget(t);
@@ -18,6 +20,7 @@ bool excursion_leave(struct target *target) {
 void excursion_come_back(struct target *target) {
     struct timeline *t = timeline_of(target);
     if (!t->left) return;
+    trail_drop(t);
     session_kill(&t->session, t->now);
     session_kill(&t->session, t->diversion);
     t->now = t->left;
@@ -38,6 +41,8 @@ struct stop excursion_find_store(struct target *target, uint64_t addr, size_t le
     t->breaks = &one;
     t->n_breaks = 1;
     t->version = timeline_hash_breaks(t);
+    if (!trail_settle(t)) return timeline_failure("the present place cannot be found again");
+    trail_drop(t);
     struct stop s = timeline_reverse_continue(t);
     t->breaks = breaks;
     t->n_breaks = n;
@@ -68,7 +73,7 @@ size_t excursion_history(struct target *target, uint64_t ticks, uint64_t written
                          struct position *from, bool *at_event) {
     struct timeline *t = timeline_of(target);
     *at_event = false;
-    if (!timeline_resolve(t)) return 0;
+    if (!trail_settle(t) || !timeline_resolve(t)) return 0;
     const struct worker_stop now = t->now->stop;
     struct position to = position_of(&now.place);
     *from = (struct position){to.event, now.base_ticks, 0};
@@ -80,7 +85,8 @@ size_t excursion_history(struct target *target, uint64_t ticks, uint64_t written
     struct worker *w = timeline_reach(t, *from);
     if (!w) return 0;
     struct worker_run run = {.aim = AIM_PLACE, .event = to.event, .ticks = to.ticks, .steps = to.steps};
-    run.single = run.trace = 1;
+    run.single = 1;
+    run.trace = TRACE_REGISTERS;
     run.trace_writes = written;
     size_t n = 0;
     if (session_run(&t->session, w, &run)) {

@@ -65,6 +65,8 @@ static const struct worker_registers *fetch(struct timeline *t, struct worker *w
 bool inspect_registers(struct target *target, int tid, struct registers *out) {
     struct timeline *t = timeline_of(target);
     uint32_t number;
+    bool is_present = !tid || tid == t->now->stop.tid; /* the others have not run since */
+    if (is_present && !trail_settle(t)) return false;
     const struct worker_registers *r = number_of(t, tid, &number) ? fetch(t, stands(t), number) : NULL;
     if (!r) return false;
     memset(out, 0, offsetof(struct registers, xsave));
@@ -80,6 +82,16 @@ bool inspect_registers(struct target *target, int tid, struct registers *out) {
     out->xcr0 = r->xcr0;
     out->xsave_size = r->xsave_size;
     memcpy(out->xsave, r->xsave, r->xsave_size);
+    return true;
+}
+
+bool inspect_general(struct target *target, int tid, struct registers *out) {
+    struct timeline *t = timeline_of(target);
+    if (!trail_is_ahead(t) || t->diversion || (tid && tid != t->now->stop.tid))
+        return inspect_registers(target, tid, out);
+    const struct worker_past *p = trail_here(t);
+    for (int i = 0; i < 16; i++) out->gpr[i] = p->gpr[order[i]];
+    out->rip = p->pc;
     return true;
 }
 
@@ -127,6 +139,7 @@ bool inspect_set_registers(struct target *target, int tid, const struct register
 
 size_t inspect_memory(struct target *target, uint64_t addr, void *to, size_t n) {
     struct timeline *t = timeline_of(target);
+    if (trail_is_ahead(t) && !t->diversion) return trail_read(t, addr, to, n);
     struct worker *w = stands(t);
     size_t done = 0;
     while (done < n) {
@@ -182,6 +195,7 @@ static const char *path_of(const struct recording *r, uint64_t dev, uint64_t ino
 
 size_t inspect_regions(struct target *target, struct memory_region *out, size_t cap) {
     struct timeline *t = timeline_of(target);
+    trail_settle(t);
     struct worker *w = stands(t);
     const struct worker_region *list = (const struct worker_region *)session_slot(&t->session, w)->data;
     size_t k = 0;
@@ -210,6 +224,7 @@ size_t inspect_auxv(struct target *target, void *to, size_t cap) {
 
 size_t inspect_siginfo(struct target *target, void *to, size_t cap) {
     struct timeline *t = timeline_of(target);
+    if (!trail_settle(t)) return 0;
     const struct worker *w = inspect_has_left(target) ? t->diversion : t->now;
     const struct worker_stop *s = &w->stop;
     if (s->reason != WORKER_SIGNAL && s->reason != WORKER_EXITED) return 0;

@@ -192,6 +192,9 @@ static int current_thread(struct target *t) { return now(t)->ops->current_thread
 static bool read_registers(struct target *t, int tid, struct registers *out) {
     return now(t)->ops->read_registers(now(t), tid, out);
 }
+static bool read_general(struct target *t, int tid, struct registers *out) {
+    return now(t)->ops->read_general(now(t), tid, out);
+}
 static bool write_registers(struct target *t, int tid, const struct registers *in) {
     return now(t)->ops->write_registers(now(t), tid, in);
 }
@@ -274,6 +277,7 @@ static const struct target_ops process_ops = {
     .seek_end = seek_end,
     .interrupt = interrupt,
     .read_registers = read_registers,
+    .read_general = read_general,
     .write_registers = write_registers,
     .read_memory = read_memory,
     .write_memory = write_memory,

@@ -204,6 +204,7 @@ static struct stop seek(struct target *target, struct position to) {
     struct timeline *t = timeline_of(target);
     timeline_return(t);
     search_forget(t);
+    trail_drop(t);
     if (position_compare(to, t->begin) < 0) to = t->begin;
     struct stop s = go(t, to, false);
     forget_interrupt(t);
@@ -228,6 +229,7 @@ static struct stop seek_end(struct target *target) {
     struct timeline *t = timeline_of(target);
     timeline_return(t);
     search_forget(t);
+    trail_drop(t);
     if (!worker_is_over(t->now)) {
         struct position last = {UINT64_MAX, 0, 0};
         struct worker *w = set_out(t, last, true);
@@ -301,16 +303,32 @@ static struct stop reverse_step(struct timeline *t) {
     }
 }
 
+#define WATCHED_MOST 4096 /* bytes: more is not compared at each step */
+
+/* Whether what is watched was changed by what was stepped over. */
+static struct stop look_at_watched(struct timeline *t, struct stop stepped, const uint8_t *was, size_t n) {
+    uint8_t is[WATCHED_MOST];
+    if (stepped.reason != STOP_STEP || !n || breakpoints_watched(t, is, sizeof is) != n) return stepped;
+    size_t i = 0;
+    while (i < n && was[i] == is[i]) i++;
+    if (i == n) return stepped;
+    stepped.reason = STOP_WATCHPOINT;
+    stepped.addr = breakpoints_watched_at(t, i);
+    return stepped;
+}
+
 /* Of the R-thread that runs, or of another one. */
 static struct stop reverse_step_of(struct timeline *t, const struct worker_thread *other) {
     if (!resolve(t)) return timeline_failure("the present place cannot be found again");
     struct position from = position_of(&t->now->stop.place);
+    uint8_t watched[WATCHED_MOST];
+    size_t n_watched = breakpoints_watched(t, watched, sizeof watched);
     struct stop s;
     if (!other)
         s = reverse_step(t);
     else
         s = other->has_op ? timeline_before_op(t, other->op_event, other->op_ticks) : stop_with(t->now, STOP_BEGIN);
-    return search_stepped_over(t, from, s);
+    return look_at_watched(t, search_stepped_over(t, from, s), watched, n_watched);
 }
 
 /* ---- forwards ---- */
@@ -344,6 +362,13 @@ static struct stop run(struct target *target, bool backward, bool step) {
     struct stop s;
     settle(t, backward);
     if (!backward || step) search_forget(t);
+    if (backward && (step ? trail_step : trail_search)(t, &s)) {
+        search_forget(t);
+        forget_interrupt(t);
+        return s;
+    }
+    if (!trail_settle(t)) return timeline_failure("the present place cannot be found again");
+    trail_moved(t, backward && step);
     if (!backward)
         s = forward(t, step, stands(t)->stop.place.thread);
     else
@@ -358,6 +383,8 @@ static struct stop step_of(struct target *target, bool backward, int tid) {
     settle(t, backward);
     if (tid == stands(t)->stop.tid) return run(target, backward, true);
     search_forget(t);
+    if (!trail_settle(t)) return timeline_failure("the present place cannot be found again");
+    trail_drop(t);
     if (!inspect_thread(t, tid, &who)) return timeline_failure("there is no such thread here");
     struct stop s = backward ? reverse_step_of(t, &who) : forward(t, true, who.number);
     if (was_interrupted(t)) forget_interrupt(t);
@@ -408,6 +435,7 @@ struct stop timeline_reverse_continue(struct timeline *t) {
 
 struct worker *timeline_divert(struct timeline *t) {
     if (t->diversion) return t->diversion;
+    if (!trail_settle(t)) return NULL;
     struct worker *w = session_fork(&t->session, t->now);
     if (w) session_ask(&t->session, w, ASK_DIVERT, 0, 0);
     return t->diversion = w;
@@ -422,8 +450,8 @@ void timeline_return(struct timeline *t) {
 
 static struct position where(struct target *target) {
     struct timeline *t = timeline_of(target);
-    resolve(t);
-    return position_of(&t->now->stop.place);
+    if (!trail_is_ahead(t)) resolve(t);
+    return trail_position(t);
 }
 
 static int current_thread(struct target *target) { return stands(timeline_of(target))->stop.tid; }
@@ -475,6 +503,7 @@ static bool command(struct target *target, const char *text, char *out, size_t c
 static void close_timeline(struct target *target) {
     struct timeline *t = timeline_of(target);
     session_close(&t->session);
+    trail_close(t);
     stored_close(&t->stored);
     free(t->breaks);
     free(t->conditions);
@@ -493,6 +522,7 @@ static const struct target_ops timeline_ops = {
     .seek_end = seek_end,
     .interrupt = interrupt,
     .read_registers = inspect_registers,
+    .read_general = inspect_general,
     .write_registers = inspect_set_registers,
     .read_memory = inspect_memory,
     .write_memory = inspect_set_memory,
@@ -521,6 +551,7 @@ uint64_t timeline_stream(struct target *target) { return timeline_of(target)->st
 
 uint64_t timeline_memory_hash(struct target *target) {
     struct timeline *t = timeline_of(target);
+    trail_settle(t);
     return session_ask(&t->session, stands(t), ASK_HASH, 0, 0);
 }
 
@@ -552,6 +583,11 @@ struct target *timeline_open(const struct timeline_options *o, char *why, size_t
     t->options = *o;
     snprintf(t->store, sizeof t->store, "%s", o->store ? o->store : "");
     if (!find_program(t, why, cap)) {
+        free(t);
+        return NULL;
+    }
+    if (!trail_open(t)) {
+        snprintf(why, cap, "out of memory");
         free(t);
         return NULL;
     }

@@ -25,7 +25,8 @@ struct timeline {
     char exe[513];
     uint64_t auxv_start, auxv_end;
 
-    struct worker *now;                   /* stands at the present */
+    struct worker *now; /* stands at the present, or further on along the trail */
+    struct trail *trail;
     struct worker *diversion;             /* or there, but has left the recording */
     struct worker *left, *left_diversion; /* during an excursion: the present to come back to */
     struct position begin;
@@ -87,6 +88,10 @@ void checkpoints_thin(struct timeline *, uint64_t work);
 /* breakpoints.c */
 /* The worker gets the breakpoints that there are, or none. */
 void breakpoints_arm(struct timeline *, struct worker *w, bool with);
+/* What is watched for writes, as it is at the present: for comparing. 0: nothing, or too much for that. */
+size_t breakpoints_watched(struct timeline *, uint8_t *to, size_t cap);
+/* Where the byte is that is at `offset` there. */
+uint64_t breakpoints_watched_at(const struct timeline *, size_t offset);
 /* Members of target_ops: */
 bool breakpoints_set(struct target *, enum break_kind, uint64_t addr, size_t len);
 bool breakpoints_clear(struct target *, enum break_kind, uint64_t addr, size_t len);
@@ -99,6 +104,7 @@ bool inspect_thread(struct timeline *, int tid, struct worker_thread *out);
 bool inspect_is_where_recorded(struct timeline *);
 /* Members of target_ops: */
 bool inspect_registers(struct target *, int tid, struct registers *out);
+bool inspect_general(struct target *, int tid, struct registers *out);
 bool inspect_set_registers(struct target *, int tid, const struct registers *in);
 size_t inspect_memory(struct target *, uint64_t addr, void *to, size_t n);
 bool inspect_has_left(struct target *);
@@ -109,6 +115,25 @@ size_t inspect_auxv(struct target *, void *to, size_t cap);
 size_t inspect_siginfo(struct target *, void *to, size_t cap);
 bool inspect_exe_path(struct target *, char *out, size_t cap);
 int inspect_open_file(struct target *, const char *path);
+
+/* trail.c: going back step by step */
+bool trail_open(struct timeline *);
+void trail_close(struct timeline *);
+/* Whether the present is a place of the trail, and the worker stands further on. */
+bool trail_is_ahead(const struct timeline *);
+/* Brings a worker to the present. False: it failed, and the present is where the worker was. */
+bool trail_settle(struct timeline *);
+/* The worker goes elsewhere: the trail does not lead to it. */
+void trail_drop(struct timeline *);
+/* The same, and by what. */
+void trail_moved(struct timeline *, bool by_step_back);
+/* Steps back, or goes back to the last breakpoint, along the trail. False: it does not go there. */
+bool trail_step(struct timeline *, struct stop *out);
+bool trail_search(struct timeline *, struct stop *out);
+/* Of the present, where trail_is_ahead(): */
+struct position trail_position(const struct timeline *);
+const struct worker_past *trail_here(const struct timeline *);
+size_t trail_read(struct timeline *, uint64_t addr, void *to, size_t n);
 
 /* excursion.c: members of target_ops */
 bool excursion_leave(struct target *);

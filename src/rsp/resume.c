@@ -68,9 +68,14 @@ struct order {
     uint64_t range, range_end; /* step on inside; range == range_end: once */
 };
 
+static bool read_general(struct gdb *g, int tid, struct registers *r) {
+    const struct target_ops *ops = g->target->ops;
+    return (ops->read_general ? ops->read_general : ops->read_registers)(g->target, tid, r);
+}
+
 static uint64_t pc_of(struct gdb *g, int tid) {
     static struct registers r;
-    return g->target->ops->read_registers(g->target, tid, &r) ? r.rip : 0;
+    return read_general(g, tid, &r) ? r.rip : 0;
 }
 
 static struct stop interrupted_stop(struct gdb *g) {
@@ -309,7 +314,7 @@ void stop_reply(struct gdb *g, struct stop s, enum report report) {
     if (s.reason == STOP_SIGNAL) signo = gdb_signal(s.signo);
     if (s.reason == STOP_INTERRUPTED) signo = GDB_SIGNAL_INT;
     out_format(o, "T%02x", (unsigned)signo);
-    if (g->target->ops->read_registers(g->target, s.thread, &r)) {
+    if (is_another ? g->target->ops->read_registers(g->target, s.thread, &r) : read_general(g, s.thread, &r)) {
         for (unsigned n = 0; n < g->description.n; n++)
             if (is_another || n == GDB_RBP || n == GDB_RSP || n == GDB_RIP) put_reg(g, &r, n);
     }

@@ -116,6 +116,8 @@ struct target_ops {
 
     /* State at the present place. False: no such thread, or not readable. */
     bool (*read_registers)(struct target *t, int tid, struct registers *out);
+    /* Only general registers and rip, which may be known at once. NULL: as read_registers. */
+    bool (*read_general)(struct target *t, int tid, struct registers *out);
     /* Changes are made in a copy, which is thrown away when execution is asked to go on in the recording. */
     bool (*write_registers)(struct target *t, int tid, const struct registers *in);
     /* Bytes read; less than n where memory ends. */

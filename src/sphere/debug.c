@@ -104,16 +104,6 @@ static bool has_moved(const struct thread *t, gaddr pc, uint64_t rsp, uint64_t t
     return t->tb->pc != pc || t->tb->gpr[RSP] != rsp || ticks_total(t->tb) != ticks;
 }
 
-/* Keeps what the instruction that comes next works on, for whoever asks how registers came about. */
-static void remember(const struct thread *t) {
-    const struct tblock *tb = t->tb;
-    struct insn in;
-    if (debug_run.trace_writes && (!debug_decode(&in, tb->pc) || !(in.gpr_write & debug_run.trace_writes))) return;
-    struct worker_past *p = (struct worker_past *)debug_slot->data + debug_slot->stop.traced++ % WORKER_PAST;
-    *p = (struct worker_past){.ticks = here.ticks, .steps = here.steps, .pc = tb->pc, .rflags = tb->rflags};
-    memcpy(p->gpr, tb->gpr, sizeof p->gpr);
-}
-
 /* At an instruction boundary, with one instruction at most since the last one that was looked at. True: it was done. */
 static bool track(struct thread *t) {
     uint64_t now = ticks_total(t->tb);
@@ -216,7 +206,7 @@ static bool begin_run(struct thread *t) {
     debug_see(t);
     t->debugged.once = false;
     debug_slot->stop.traced = 0;
-    if (debug_run.trace) remember(t);
+    if (debug_run.trace) past_remember(t, &here);
     enum worker_reason why = debug_run.fresh ? behind_call(t) : WORKER_NONE;
     if (why == WORKER_NONE && debug_run.fresh && hits_break(t)) why = WORKER_BREAK;
     if (why != WORKER_NONE) {
@@ -272,17 +262,9 @@ static void serve(struct thread *t) {
     }
 }
 
-/* Host addresses that a call has left below the stack pointer are overwritten by the next instruction, as a rule, but not all
- * ways into a function leave them. */
-static void hide_host_word(struct thread *t) {
-    uint64_t word, none = 0, at = t->tb->gpr[RSP] - 8;
-    if (!aspace_is_runtime(at, 8) && !shared_is_closed(at) && guest_read(&word, at, 8) && word && cache_contains(word))
-        guest_write(at, &none, 8);
-}
-
 static void stop(struct thread *t, enum worker_reason why) {
     count_work(t);
-    hide_host_word(t);
+    past_hide_host_word(t);
     close_quietly();
     describe(t, why);
     answer(0);
@@ -580,7 +562,7 @@ void debug_enter(struct tblock *tb) {
     if (unlikely(replay_seeks_death(tb))) return;
     if (++entries % LOOK_EVERY == 0 && !stop_soon) look_around(); /* budgets that begin anew do not end */
     bool moved = track(t);
-    if (moved && debug_run.trace) remember(t);
+    if (moved && debug_run.trace) past_remember(t, &here);
     enum worker_reason why = why_stop(t, moved);
     if (why != WORKER_NONE) {
         stop(t, why);

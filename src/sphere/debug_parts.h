@@ -1,5 +1,5 @@
 /* The parts of the debugger's agent for each other: debug.c (places, talking to the timeline, running), debug_access.c (what is
- * watched). */
+ * watched), debug_past.c (what is remembered of instructions). */
 #ifndef REPRISE_DEBUG_PARTS_H
 #define REPRISE_DEBUG_PARTS_H
 
@@ -31,5 +31,13 @@ bool access_stops_inside(void);
 void access_goes_on(void);
 /* An access is over, or events have been taken. True: the run stops. */
 bool access_end(struct thread *t, bool by_op);
+
+/* ---- debug_past.c ---- */
+
+/* What the instruction that comes next works on, into the ring of the worker's slot. */
+void past_remember(struct thread *t, const struct worker_place *here);
+/* Host addresses that a call has left below the stack pointer are overwritten by the next instruction, as a rule, but not all
+ * ways into a function leave them. */
+void past_hide_host_word(struct thread *t);
 
 #endif

@@ -12,7 +12,7 @@ $(BUILD)/gdb/fake_program: tests/gdb/fake_program.S Makefile | $(ZYDIS)
 	$(Q)$(CC) -nostdlib -static -no-pie -Wl,-Ttext=0x401000 -Wl,-Tdata=0x404000 -Wl,--build-id -o $@ $<
 
 # Programs whose recordings gdb is tried on (sessions.py): NAME[_VARIANT].
-GDB_PROGRAMS := $(addprefix $(BUILD)/gdb/,steps steps_static steps_static_pie steps_nopie steps_o2 steps_stripped steps_stripped_nopie \
+GDB_PROGRAMS := $(addprefix $(BUILD)/gdb/,steps steps_static steps_static_pie steps_nopie steps_o2 steps_stripped steps_stripped_nopie steps_nodebug \
                 signals threads throws family long shares advice late origin unmaps cancel strings naps)
 CHECK_NEEDS += $(GDB_PROGRAMS)
 GDB_FLAGS_steps_static := -static
@@ -21,6 +21,7 @@ GDB_FLAGS_steps_nopie := -no-pie
 GDB_FLAGS_steps_o2 := -O2
 GDB_FLAGS_steps_stripped := -s
 GDB_FLAGS_steps_stripped_nopie := -s -no-pie
+GDB_FLAGS_steps_nodebug := -g0
 GDB_FLAGS_threads := -pthread
 GDB_FLAGS_shares := -pthread
 GDB_FLAGS_cancel := -pthread

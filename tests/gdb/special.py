@@ -51,6 +51,55 @@ def finish_and_up(recordings):
         check(gdb, gdb.where(["n"]) == inside, "seek leads elsewhere")
 
 
+@scenario(quick=True)
+def back_along_a_trail(recordings):
+    """What many steps back show is what is there when one goes to the same places."""
+    look = ["x/24xg $rsp - 96", "x/2i $pc", "output $rbp"]
+    for program, place, values, moves in (
+            ("steps", "break total", ["output table", "output counter", "output *first"], ["reverse-stepi"] * 7 + ["reverse-stepi 23"]),
+            ("strings", "break look_for", ["output marks", "output/x other[9000]@8"], ["reverse-stepi"] * 9)):
+        with Gdb(recordings.of(program)) as gdb:
+            gdb.do(place, "continue", "delete")
+            seen = []
+            for move in moves * 6:
+                gdb.do(move)
+                seen.append((gdb.where(), gdb.do(*look, *values)))
+            positions = [at.position for at, _ in seen]
+            check(gdb, positions == sorted(positions, reverse=True), "a step back leads forward")
+            for at, shown in seen[::3] + seen[1::5]:
+                gdb.do(f"seek {at.text}")
+                check(gdb, gdb.where() == at, "seek leads elsewhere")
+                check(gdb, gdb.do(*look, *values) == shown, f"{at.text}: not what the steps back showed:\n{shown}")
+
+
+@scenario(quick=True)
+def watch_and_step_back(recordings):
+    with Gdb(recordings.of("steps")) as gdb:
+        gdb.do("break fill", "continue", "delete", "watch counter")
+        for new, line in ((3, "counter += sum"), (0, "counter += sum")):
+            for _ in range(50):
+                said = gdb.do("reverse-step")
+                if "watchpoint" in said:
+                    break
+            check(gdb, f"New value = {new}" in said and line in said, f"no stop where counter was {new}: {said}")
+        gdb.expect("next", "Old value = 0", "New value = 3")
+
+
+@scenario(quick=True)
+def back_without_lines(recordings):
+    """gdb goes back instruction by instruction, and over calls."""
+    with Gdb(recordings.of("steps_nodebug")) as gdb:
+        gdb.do("break total", "continue", "delete")
+        gdb.expect("finish", "in main ()")
+        gdb.do("break depth", "reverse-continue")
+        gdb.do("delete", "break fill", "continue", "delete")
+        gdb.expect("reverse-finish", "in main ()")
+        gdb.expect("x/i $pc", "call", "fill")
+        there = gdb.where()
+        gdb.expect("reverse-next", "Single stepping until exit from function main", "__libc_start")
+        check(gdb, gdb.where().position < there.position, "not back")
+
+
 @scenario()
 def tbreak_and_until(recordings):
     with Gdb(recordings.of("steps_static")) as gdb:
