@@ -42,6 +42,13 @@ enum store_kind store_kind(const struct insn *in, size_t *size) {
 
 /* ---- the look-up ---- */
 
+/* The table for stores of `size` bytes, of which there are STORE_MAX at most. */
+static uint32_t table_for(size_t size) {
+    unsigned k = 0;
+    while (1ul << k < size) k++;
+    return (uint32_t)(TABLE_STORES + k * TABLE_STORES_SIZE);
+}
+
 static void emit_address(struct emitter *e, enum store_kind kind, const struct insn *in, const uint8_t *bytes,
                          size_t size) {
     switch (kind) {
@@ -81,7 +88,7 @@ static void filter(struct emitter *e, const struct insn *in, const uint8_t *byte
     if (kind == STORE_OPERAND || kind == STORE_PUSH || kind == STORE_STRING) {
         emit_address(e, kind, in, bytes, size);
         emit_movzx16_reg(e, RCX, RCX);
-        emit_load_byte_table(e, RCX, TABLE_STORES);
+        emit_load_byte_table(e, RCX, table_for(size));
         ok = emit_jrcxz(e);
     }
     uint8_t *on = emit_ask(e, kind, in, bytes, size);
@@ -93,11 +100,14 @@ static void filter(struct emitter *e, const struct insn *in, const uint8_t *byte
 const struct policy policy_order_stores = {
     .name = "order-stores", .id = 5, .ticks = true, .intercept = true, .before_insn = filter};
 
-/* ---- the table ---- */
+/* ---- the tables ---- */
+
+#define ALL_SIZE (TABLES_STORES * TABLE_STORES_SIZE)
+_Static_assert(1 << (TABLES_STORES - 1) == STORE_MAX, "a table for each length");
 
 void store_filter_start(void) {
     if (is_on) return;
-    long got = SYS(mmap, TABLE_STORES, TABLE_STORES_SIZE, PROT_READ | PROT_WRITE,
+    long got = SYS(mmap, TABLE_STORES, ALL_SIZE, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (got != (long)TABLE_STORES) die("no memory for the table of watched stores (error %ld)", -got);
     is_on = true;
@@ -110,15 +120,16 @@ void store_filter_start(void) {
 bool store_filter_is_on(void) { return is_on; }
 
 void store_filter_clear(void) {
-    if (is_on) memset((void *)TABLE_STORES, 0, TABLE_STORES_SIZE);
+    if (is_on) memset((void *)TABLE_STORES, 0, ALL_SIZE);
 }
 
 void store_filter_mark(gaddr addr, uint64_t len) {
-    uint8_t *table = (uint8_t *)TABLE_STORES;
     if (len >= TABLE_STORES_SIZE - STORE_MAX) {
-        memset(table, 1, TABLE_STORES_SIZE);
+        memset((void *)TABLE_STORES, 1, ALL_SIZE);
         return;
     }
-    for (uint64_t i = 0; i < len + STORE_MAX - 1; i++)
-        table[(addr - (STORE_MAX - 1) + i) & (TABLE_STORES_SIZE - 1)] = 1;
+    for (size_t most = 1; most <= STORE_MAX; most *= 2) {
+        uint8_t *table = (uint8_t *)(uint64_t)table_for(most);
+        for (uint64_t i = 0; i < len + most - 1; i++) table[(addr - (most - 1) + i) & (TABLE_STORES_SIZE - 1)] = 1;
+    }
 }

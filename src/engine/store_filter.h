@@ -4,7 +4,8 @@
  * In front of each store stands a look-up, by the low 16 bits of the address, in a table of 64 KB. A byte there that is not zero
  * leaves the cache for engine_host.store, which knows exactly what is watched: one look costs the same for any number of
  * watched bytes. Stores whose address or length the translator does not know (xsave, scatter, rep movs, those relative to fs) go
- * there always. The table marks where a store of at most STORE_MAX bytes may begin that touches what is watched. */
+ * there always. Each length of stores, 1 to STORE_MAX, has a table of its own, which marks where one may begin that touches what is
+ * watched: a hot variable beside it is none of them. */
 #ifndef REPRISE_STORE_FILTER_H
 #define REPRISE_STORE_FILTER_H
 

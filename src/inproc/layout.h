@@ -67,9 +67,10 @@
 #define TABLES_SIZE (24 * TABLE_ENTRIES)
 #define TABLE_PAGES (TABLES_SIZE / 4096)
 
-/* One byte for the low 16 bits of each address: whether stores there are watched (engine/store_filter.h). */
+/* Tables with one byte for the low 16 bits of each address: whether stores there are watched (engine/store_filter.h). */
 #define TABLE_STORES (LAYOUT_TABLES + UL(0x200000))
 #define TABLE_STORES_SIZE UL(65536)
+#define TABLES_STORES 7 /* for stores of 1, 2, 4 ... 64 bytes */
 
 #define STUB_RET (LAYOUT_STUBS + 0)
 #define STUB_JMP (LAYOUT_STUBS + 64)

@@ -140,17 +140,7 @@ bool inspect_set_registers(struct target *target, int tid, const struct register
 size_t inspect_memory(struct target *target, uint64_t addr, void *to, size_t n) {
     struct timeline *t = timeline_of(target);
     if (trail_is_ahead(t) && !t->diversion) return trail_read(t, addr, to, n);
-    struct worker *w = stands(t);
-    size_t done = 0;
-    while (done < n) {
-        size_t want = n - done < WORKER_DATA ? n - done : WORKER_DATA;
-        uint64_t got = session_ask(&t->session, w, ASK_READ, addr + done, want);
-        if (got > want) break;
-        memcpy((uint8_t *)to + done, session_slot(&t->session, w)->data, got);
-        done += got;
-        if (got < want) break;
-    }
-    return done;
+    return memory_read(t, stands(t), addr, to, n);
 }
 
 bool inspect_set_memory(struct target *target, uint64_t addr, const void *from, size_t n) {

@@ -83,6 +83,7 @@ static bool await_answer(struct session *s, struct worker *w, uint32_t number) {
 static bool question(struct session *s, struct worker *w, enum worker_ask what, uint64_t a, uint64_t b) {
     struct worker_slot *slot = session_slot(s, w);
     if (w->is_gone) return false;
+    if (what == ASK_RUN || what == ASK_WRITE || what == ASK_SET_REGISTERS || what == ASK_DIVERT) w->state = ++s->states;
     slot->ask = what;
     slot->arg[0] = a;
     slot->arg[1] = b;
@@ -107,7 +108,7 @@ bool session_run(struct session *s, struct worker *w, const struct worker_run *r
 static struct worker *new_worker(struct session *s) {
     for (uint32_t i = 0; i < WORKER_SLOTS; i++)
         if (!s->workers[i].in_use) {
-            s->workers[i] = (struct worker){.in_use = true, .slot = i};
+            s->workers[i] = (struct worker){.in_use = true, .slot = i, .state = ++s->states};
             struct worker_slot *slot = session_slot(s, &s->workers[i]);
             slot->asked = slot->answered = 0;
             return &s->workers[i];
@@ -123,6 +124,7 @@ struct worker *session_fork(struct session *s, struct worker *w) {
     child->pid = (pid_t)pid;
     child->stop = w->stop;
     child->breaks = w->breaks;
+    child->state = w->state;
     if (pid <= 0 || !await_answer(s, child, 1)) {
         child->in_use = false;
         return NULL;

@@ -19,6 +19,7 @@ struct worker {
     bool is_gone;
     struct worker_stop stop;
     uint64_t breaks; /* version of the breakpoints it has */
+    uint64_t state;  /* of its memory: the same number, the same contents */
 };
 
 struct session {
@@ -30,6 +31,7 @@ struct session {
     struct feed feed;
     const struct options *options; /* of the runtime */
     struct worker workers[WORKER_SLOTS];
+    uint64_t states; /* numbers that were given to workers */
     pid_t dying[4 * WORKER_SLOTS];
     int n_dying;
 };

@@ -504,6 +504,7 @@ static void close_timeline(struct target *target) {
     struct timeline *t = timeline_of(target);
     session_close(&t->session);
     trail_close(t);
+    memory_close(t);
     stored_close(&t->stored);
     free(t->breaks);
     free(t->conditions);
@@ -586,8 +587,9 @@ struct target *timeline_open(const struct timeline_options *o, char *why, size_t
         free(t);
         return NULL;
     }
-    if (!trail_open(t)) {
+    if (!trail_open(t) || !memory_open(t)) {
         snprintf(why, cap, "out of memory");
+        trail_close(t);
         free(t);
         return NULL;
     }

@@ -27,6 +27,7 @@ struct timeline {
 
     struct worker *now; /* stands at the present, or further on along the trail */
     struct trail *trail;
+    struct memory *memory;
     struct worker *diversion;             /* or there, but has left the recording */
     struct worker *left, *left_diversion; /* during an excursion: the present to come back to */
     struct position begin;
@@ -115,6 +116,12 @@ size_t inspect_auxv(struct target *, void *to, size_t cap);
 size_t inspect_siginfo(struct target *, void *to, size_t cap);
 bool inspect_exe_path(struct target *, char *out, size_t cap);
 int inspect_open_file(struct target *, const char *path);
+
+/* memory.c */
+bool memory_open(struct timeline *);
+void memory_close(struct timeline *);
+/* Bytes read; less than n where memory ends. */
+size_t memory_read(struct timeline *, struct worker *, uint64_t addr, void *to, size_t n);
 
 /* trail.c: going back step by step */
 bool trail_open(struct timeline *);

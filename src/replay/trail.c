@@ -8,8 +8,6 @@
 
 #define TICKS_FIRST 16
 #define TICKS_MOST 4096
-#define PAGE 4096ul
-#define PAGES 8     /* of the worker's memory are kept */
 #define LAID_MOST 4 /* in a search */
 
 struct trail {
@@ -18,12 +16,6 @@ struct trail {
     uint64_t event, base_ticks;
     uint64_t ticks;   /* how far back at once */
     bool was_stepped; /* the last move was a step back, too */
-    struct {
-        uint64_t addr;
-        bool is_there;
-        uint8_t bytes[PAGE];
-    } pages[PAGES];
-    size_t next_page;
 };
 
 bool trail_open(struct timeline *t) {
@@ -35,10 +27,6 @@ bool trail_open(struct timeline *t) {
 void trail_close(struct timeline *t) { free(t->trail); }
 
 bool trail_is_ahead(const struct timeline *t) { return t->trail->at < t->trail->base; }
-
-static void forget_pages(struct trail *r) {
-    for (size_t i = 0; i < PAGES; i++) r->pages[i].is_there = false;
-}
 
 void trail_drop(struct timeline *t) {
     t->trail->n = t->trail->base = t->trail->at = 0;
@@ -69,7 +57,6 @@ bool trail_settle(struct timeline *t) {
     }
     timeline_become(t, w);
     r->base = r->at;
-    forget_pages(r);
     return true;
 }
 
@@ -124,7 +111,6 @@ static bool lay(struct timeline *t, struct position to, uint64_t event, uint64_t
     r->n = r->base = r->at = take(r, ring, traced, is_again, to);
     if (traced < WORKER_PAST / 2 && r->ticks < TICKS_MOST) r->ticks *= 2;
     if (traced > 2 * WORKER_PAST && r->ticks > 1) r->ticks /= 2;
-    forget_pages(r);
     timeline_become(t, w);
     return r->n > 0;
 }
@@ -139,19 +125,6 @@ static bool has_way_back(struct timeline *t) {
 
 /* ---- what is there ---- */
 
-/* The page of the worker's memory; NULL: it cannot be read. */
-static const uint8_t *page_of(struct timeline *t, uint64_t addr) {
-    struct trail *r = t->trail;
-    for (size_t i = 0; i < PAGES; i++)
-        if (r->pages[i].is_there && r->pages[i].addr == addr) return r->pages[i].bytes;
-    if (session_ask(&t->session, t->now, ASK_READ, addr, PAGE) != PAGE) return NULL;
-    size_t i = r->next_page++ % PAGES;
-    r->pages[i].addr = addr;
-    r->pages[i].is_there = true;
-    memcpy(r->pages[i].bytes, session_slot(&t->session, t->now)->data, PAGE);
-    return r->pages[i].bytes;
-}
-
 /* Takes a store back, as far as it is in the n bytes that were at addr. */
 static void undo(const struct worker_past *p, uint64_t addr, uint8_t *bytes, size_t n) {
     for (size_t i = 0; i < p->store_len; i++)
@@ -159,15 +132,8 @@ static void undo(const struct worker_past *p, uint64_t addr, uint8_t *bytes, siz
 }
 
 size_t trail_read(struct timeline *t, uint64_t addr, void *to, size_t n) {
-    struct trail *r = t->trail;
-    size_t done = 0;
-    while (done < n) {
-        uint64_t at = addr + done, inside = at % PAGE, k = PAGE - inside < n - done ? PAGE - inside : n - done;
-        const uint8_t *page = page_of(t, at - inside);
-        if (!page) break;
-        memcpy((uint8_t *)to + done, page + inside, k);
-        done += k;
-    }
+    const struct trail *r = t->trail;
+    size_t done = memory_read(t, t->now, addr, to, n);
     for (size_t i = r->base; i-- > r->at;) undo(&r->list[i], addr, to, done);
     return done;
 }

@@ -24,6 +24,20 @@ static bool do_seek(struct gdb *g, const char *args, struct out *o) {
     return false;
 }
 
+/* A call has written the return address of its callee: that is how it is found again, whatever gdb knows of the functions. */
+static bool do_call(struct gdb *g, const char *args, struct out *o) {
+    char *end;
+    uint64_t slot = strtoull(args, &end, 16);
+    if (!*args || g->goal == GOAL_CALL) g->goal = GOAL_NONE;
+    if (!*args) return true;
+    if (end == args || *end) {
+        out_str(o, "`call ADDRESS`: reverse-continue leads back to the call whose return address is there.\n");
+        return false;
+    }
+    g->goal_slot = slot;
+    return set_goal(g, GOAL_CALL, (struct position){0});
+}
+
 static bool do_when(struct gdb *g, const char *args, struct out *o) {
     char text[POSITION_TEXT];
     bool has_left = g->target->ops->has_left && g->target->ops->has_left(g->target);
@@ -147,6 +161,8 @@ static const struct {
     {"when", do_when, false, "when: the position"},
     {"status", do_status, false, "status: the position, and what happens there"},
     {"seek", do_seek, false, "seek POS: the next resumption (stepi) leads to POS: EVENT[:TICKS[:STEPS]], begin or end"},
+    {"call", do_call, false,
+     "call ADDRESS: reverse-continue leads back to the call whose return address is there; call: not any more"},
     {"checkpoint", do_checkpoint, false, "checkpoint: gives the position a number"},
     {"info checkpoints", do_list, false, "info checkpoints: lists them"},
     {"delete checkpoint", do_delete, false, "delete checkpoint N"},

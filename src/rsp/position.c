@@ -45,6 +45,7 @@ struct stop goal_reach(struct target *t, enum goal goal, struct position to) {
     case GOAL_BEGIN: return t->ops->seek_begin(t);
     case GOAL_END: return t->ops->seek_end(t);
     case GOAL_POSITION: return t->ops->seek(t, to);
+    case GOAL_CALL:
     case GOAL_NONE: break;
     }
     return (struct stop){.reason = STOP_STEP, .thread = t->ops->current_thread(t)};

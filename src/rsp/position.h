@@ -5,7 +5,7 @@
 
 #include "rsp/target.h"
 
-enum goal { GOAL_NONE, GOAL_POSITION, GOAL_BEGIN, GOAL_END };
+enum goal { GOAL_NONE, GOAL_POSITION, GOAL_BEGIN, GOAL_END, GOAL_CALL };
 
 /* GOAL_NONE: not a position. GOAL_POSITION: *at is it. */
 enum goal position_parse(const char *text, struct position *at);

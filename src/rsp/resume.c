@@ -163,6 +163,27 @@ static struct stop step_to_end(struct gdb *g, const struct order *o, bool was_en
     return s;
 }
 
+/* Back to the call that wrote the return address at `slot`, unless there is something to stop for on the way. */
+static struct stop back_to_call(struct gdb *g, uint64_t slot) {
+    struct target *t = g->target;
+    uint64_t inside;
+    if (!t->ops->set_break(t, BREAK_STORE, slot, sizeof slot)) return interrupted_stop(g);
+    struct stop s = run(g, true);
+    t->ops->clear_break(t, BREAK_STORE, slot, sizeof slot);
+    bool is_there = s.reason == STOP_WATCHPOINT && s.addr - slot < sizeof slot;
+    if (is_there && !breaks_watched(&g->breaks, s.addr, &inside)) s.reason = STOP_STEP;
+    return s;
+}
+
+static bool is_place(const struct gdb *g, const struct stop *s) {
+    return g->goal != GOAL_NONE && (g->goal != GOAL_CALL || s->reason == STOP_STEP);
+}
+
+/* gdb has breakpoints of its own, from which it goes on without a word. */
+static bool is_still_goal(const struct gdb *g, const struct stop *s) {
+    return g->goal == GOAL_CALL && s->reason == STOP_BREAKPOINT;
+}
+
 static void resume(struct gdb *g, const struct order *o) {
     struct stop s;
     if (g->settles) {
@@ -172,15 +193,18 @@ static void resume(struct gdb *g, const struct order *o) {
     }
     g->interrupted = 0;
     if (g->watch) g->watch(g, true);
-    if (g->goal != GOAL_NONE)
+    if (g->goal == GOAL_CALL && (o->step || !o->backward)) g->goal = GOAL_NONE;
+    if (g->goal == GOAL_CALL)
+        s = back_to_call(g, g->goal_slot);
+    else if (g->goal != GOAL_NONE)
         s = goal_reach(g->target, g->goal, g->goal_at);
     else
         s = o->step ? step_thread(g, o) : run(g, o->backward);
     if (g->watch) g->watch(g, false);
     gdb_say_printed(g);
-    enum report report = g->goal != GOAL_NONE ? REPORT_PLACE : REPORT_STOP;
+    enum report report = is_place(g, &s) ? REPORT_PLACE : REPORT_STOP;
     bool was_end = is_end(&g->last);
-    g->goal = GOAL_NONE;
+    if (!is_still_goal(g, &s)) g->goal = GOAL_NONE;
     g->last = s;
     if (s.is_other_program) breaks_clear(&g->breaks, g->target); /* gdb does the same */
     if (report == REPORT_PLACE && g->swbreak) {                  /* gdb; others stop for this, too */

@@ -52,6 +52,29 @@ def finish_and_up(recordings):
 
 
 @scenario(quick=True)
+def reverse_finish(recordings):
+    with Gdb(recordings.of("steps")) as gdb: # of the selected frame, in recursion, with something to stop for on the way
+        gdb.do("break depth if n == 1", "continue", "delete", "up 2")
+        gdb.expect("reverse-finish", "Run back to call of #2", "depth (n=3)", "depth (n=4)")
+        gdb.expect("bt", "#0", "depth (n=4)", "#1", "depth (n=5)", "main ()")
+        gdb.expect("x/i $pc", "call", "depth")
+        gdb.do("break depth if n == 0", "continue", "delete", "break depth if n == 2", "up 4")
+        gdb.expect("reverse-finish", "Breakpoint", "depth (n=2)")
+        gdb.do("delete")
+        gdb.expect("reverse-finish", "depth (n=3)")
+        gdb.do("up-silently 10")
+        gdb.expect("reverse-finish", "outermost frame")
+    with Gdb(recordings.of("steps_stripped_nopie")) as gdb: # where there are no symbols
+        gdb.do("break printf", "continue", "delete")
+        callers = [int(f, 16) for f in re.findall(r"#[1-9]\s+(0x[0-9a-f]+)", gdb.do("bt"))]
+        gdb.do("reverse-finish")
+        check(gdb, 2 <= callers[0] - int(gdb.value("(long)$pc")) <= 7, "not in front of the call")
+        there = gdb.where()
+        gdb.do("finish") if len(callers) < 2 else gdb.do("reverse-finish")
+        check(gdb, gdb.where().position < there.position, "not back")
+
+
+@scenario(quick=True)
 def back_along_a_trail(recordings):
     """What many steps back show is what is there when one goes to the same places."""
     look = ["x/24xg $rsp - 96", "x/2i $pc", "output $rbp"]
