@@ -213,16 +213,25 @@ static struct stop seek(struct target *target, struct position to) {
 
 static struct stop seek_begin(struct target *target) { return seek(target, timeline_of(target)->begin); }
 
+#define FATAL_LOOKS 64
+
 /* A process that dies of a signal has its end in front of that, where gdb shows what kills it. */
 static void before_fatal_signal(struct timeline *t) {
     const struct worker_stop s = t->now->stop;
     if (s.reason != WORKER_EXITED || !WIFSIGNALED(s.status) || !s.has_op) return;
-    struct worker *w = reach(t, (struct position){s.op_event, s.op_ticks, 0}, false, true);
+    struct worker *w = reach(t, (struct position){s.op_event, s.op_ticks, 0}, false, true), *last = NULL;
     struct worker_run run = {.signals = 1ull << (WTERMSIG(s.status) - 1), .steady = 1};
-    if (w && session_run(&t->session, w, &run) && w->stop.reason == WORKER_SIGNAL && w->stop.place.event == s.op_event)
-        timeline_become(t, w);
+    /* who was in a call may have been there for long: others got such signals meanwhile, and handled them */
+    for (int i = 0; w && i < FATAL_LOOKS && session_run(&t->session, w, &run) && w->stop.reason == WORKER_SIGNAL; i++) {
+        session_kill(&t->session, last);
+        last = session_fork(&t->session, w);
+    }
+    bool is_last = w && last && w->stop.reason == WORKER_EXITED && last->stop.tid == s.tid;
+    session_kill(&t->session, w);
+    if (is_last)
+        timeline_become(t, last);
     else
-        session_kill(&t->session, w);
+        session_kill(&t->session, last);
 }
 
 static struct stop seek_end(struct target *target) {
