@@ -92,7 +92,7 @@ static long unknown_request(uint64_t nr, const uint64_t a[6]) {
     case __NR_ioctl:
         if (SYS(fcntl, a[0], 1 /* F_GETFD */) == -EBADF) return -EBADF;
         if (!is_plain_file((int)a[0])) say_refused(nr, a[1]);
-        return -ENOTTY;
+        return a[1] == 0x8946 /* SIOCETHTOOL */ ? -EOPNOTSUPP : -ENOTTY;
     case __NR_fcntl: return SYS(fcntl, a[0], 1 /* F_GETFD */) == -EBADF ? -EBADF : -EINVAL;
     case __NR_prctl: return -EINVAL;
     case __NR_keyctl: return -EOPNOTSUPP;

@@ -57,6 +57,49 @@ static void drivers(void) {
     printf("wireless network of lo: %d %s\n", ret, ret ? strerror(errno) : essid);
 }
 
+static uint32_t sum(const void *p, size_t n) {
+    const unsigned char *b = p;
+    uint32_t h = 0;
+    while (n--) h = h * 31 + *b++;
+    return h;
+}
+
+/* Answers with lists; the request itself comes back, too, with its name cut. */
+static void lists(void) {
+    struct ifreq r = named("lo");
+    union {
+        struct ethtool_sset_info sets;
+        struct ethtool_gstrings strings;
+        struct ethtool_perm_addr address;
+        struct ethtool_gfeatures features;
+        char all[4096];
+    } u;
+    memset(&u, 0xaa, sizeof u);
+    memset(r.ifr_name + 3, 0xff, IFNAMSIZ - 3);
+    r.ifr_data = (void *)&u;
+    u.sets.cmd = ETHTOOL_GSSET_INFO;
+    u.sets.reserved = 0;
+    u.sets.sset_mask = 1 << ETH_SS_FEATURES;
+    CHECK(ioctl(sock, SIOCETHTOOL, &r) == 0);
+    printf("end of the name: %d, features: %u\n", r.ifr_name[IFNAMSIZ - 1], u.sets.data[0]);
+    r.ifr_name[IFNAMSIZ - 1] = 0;
+    CHECK(u.sets.data[0] * ETH_GSTRING_LEN < sizeof u);
+    uint32_t n = u.sets.data[0];
+    u.strings.cmd = ETHTOOL_GSTRINGS;
+    u.strings.string_set = ETH_SS_FEATURES;
+    u.strings.len = n;
+    int ret = ioctl(sock, SIOCETHTOOL, &r);
+    printf("names: %d %u %.32s %x\n", ret, u.strings.len, u.strings.data, sum(&u, sizeof u));
+    u.address.cmd = ETHTOOL_GPERMADDR;
+    u.address.size = 32;
+    ret = ioctl(sock, SIOCETHTOOL, &r);
+    printf("address: %d %u %x\n", ret, u.address.size, sum(&u, sizeof u));
+    u.features.cmd = ETHTOOL_GFEATURES;
+    u.features.size = 2;
+    ret = ioctl(sock, SIOCETHTOOL, &r);
+    printf("features: %d %u %x\n", ret, u.features.size, sum(&u, sizeof u));
+}
+
 static void tunnels(void) {
     int fd = open("/dev/net/tun", O_RDWR), size = 0;
     if (fd < 0) {
@@ -79,6 +122,7 @@ int main(void) {
     sock = socket(AF_INET, SOCK_DGRAM, 0);
     bridges();
     drivers();
+    lists();
     tunnels();
     return finish();
 }

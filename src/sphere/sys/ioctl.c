@@ -6,6 +6,7 @@
 #include <linux/ioctl.h>
 #include <linux/sockios.h>
 
+#include "inproc/sys.h"
 #include "inproc/types.h"
 #include "sphere/sys/model.h"
 
@@ -143,7 +144,7 @@ static const struct request known[] = {
     {SIOCSIFMETRIC, NOTHING},
     {SIOCSIFMTU, NOTHING},
     {SIOCSIFHWADDR, NOTHING},
-    {SIOCSIFNAME, NOTHING},
+    {SIOCSIFNAME, IFREQ},
     {SIOCSIFTXQLEN, NOTHING},
     {SIOCADDRT, NOTHING},
     {SIOCDELRT, NOTHING},
@@ -337,9 +338,55 @@ static void bridge(gaddr args, struct writes *w) {
     if (v[0] == GET_BRIDGES) writes_range(w, v[1], v[2] < 4096 ? v[2] * 4 : 0);
 }
 
-/* struct ifreq with a pointer to a request, whose size follows from its number. Most are small; those that end in a list of
- * their own length, and those that are not known, cannot be told. */
-static void ethtool(gaddr ifreq, struct writes *w) {
+enum { SIOCETHTOOL_ = 0x8946, ETHTOOL_GSSET_INFO_ = 0x37 };
+
+/* How many strings (or statistics) of a kind the driver has; what the program says of it does not bind the kernel. */
+static uint32_t ethtool_count(uint64_t fd, gaddr ifreq, uint32_t set, struct writes *w) {
+    struct {
+        uint32_t request, pad;
+        uint64_t sets;
+        uint32_t n;
+    } ask = {.request = ETHTOOL_GSSET_INFO_, .sets = set < 64 ? 1ull << set : 0};
+    uint64_t r[IFREQ / 8];
+    if (!writes_read(w, r, ifreq, sizeof r)) return 0;
+    r[2] = (uint64_t)&ask;
+    return SYS(ioctl, fd, SIOCETHTOOL_, r) == 0 && ask.sets ? ask.n : 0;
+}
+
+/* Requests with a list whose length the program names, or the driver. */
+static bool ethtool_list(uint64_t fd, gaddr ifreq, gaddr at, uint32_t request, struct writes *w) {
+    static const struct {
+        uint32_t request, header, count_at, size;
+    } lists[] = {
+        {0x04 /* GREGS */, 12, 8, 1},          {0x0b /* GEEPROM */, 16, 12, 1},  {0x20 /* GPERMADDR */, 8, 4, 1},
+        {0x43 /* GMODULEEEPROM */, 16, 12, 1}, {0x3a /* GFEATURES */, 8, 4, 16},
+    };
+    enum { GSTRINGS = 0x1b, GSTATS = 0x1d, STATS = 1 };
+    uint32_t n = 0;
+    uint64_t sets;
+    switch (request) {
+    case ETHTOOL_GSSET_INFO_:
+        if (!writes_read(w, &sets, at + 8, 8)) return true;
+        for (; sets; sets &= sets - 1) n++;
+        writes_range(w, at, 16 + 4 * n);
+        return true;
+    case GSTRINGS:
+        if (writes_read(w, &n, at + 4, 4)) writes_range(w, at, 12 + 32ull * ethtool_count(fd, ifreq, n, w));
+        return true;
+    case GSTATS: writes_range(w, at, 8 + 8ull * ethtool_count(fd, ifreq, STATS, w)); return true;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+        if (lists[i].request == request) {
+            if (writes_read(w, &n, at + lists[i].count_at, 4))
+                writes_range(w, at, lists[i].header + (uint64_t)lists[i].size * n);
+            return true;
+        }
+    return false;
+}
+
+/* struct ifreq, which comes back with its name cut, and a pointer to a request, whose size follows from its number. Those
+ * that are not known cannot be told. */
+static void ethtool(uint64_t fd, gaddr ifreq, struct writes *w) {
     static const struct request sizes[] = {
         {0x01 /* GSET */, 44},         {0x02 /* SSET */, NOTHING},
         {0x03 /* GDRVINFO */, 196},    {0x05 /* GWOL */, 20},
@@ -357,13 +404,17 @@ static void ethtool(gaddr ifreq, struct writes *w) {
         {0x25 /* GFLAGS */, 8},        {0x26 /* SFLAGS */, NOTHING},
         {0x2b /* GGRO */, 8},          {0x2c /* SGRO */, NOTHING},
         {0x3c /* GCHANNELS */, 36},    {0x3d /* SCHANNELS */, NOTHING},
-        {0x41 /* GET_TS_INFO */, 44},
+        {0x2d /* GRXRINGS */, 192},    {0x41 /* GET_TS_INFO */, 44},
+        {0x42 /* GMODULEINFO */, 44},  {0x44 /* GEEE */, 40},
+        {0x45 /* SEEE */, NOTHING},
     };
     enum { GLINKSETTINGS = 0x4c, SETTINGS = 48, MASK_WORDS_AT = 15, MASKS = 3 };
     uint64_t at;
     uint32_t request;
     int8_t words = 0;
+    writes_range(w, ifreq, IFREQ);
     if (!writes_read(w, &at, ifreq + 16, 8) || !writes_read(w, &request, at, 4)) return;
+    if (ethtool_list(fd, ifreq, at, request, w)) return;
     if (request == GLINKSETTINGS) {
         if (!writes_read(w, &words, at + MASK_WORDS_AT, 1)) return;
         writes_range(w, at, SETTINGS + MASKS * 4 * (uint64_t)(words > 0 ? words : 0));
@@ -406,7 +457,7 @@ void writes_ioctl(const uint64_t a[6], struct writes *w) {
     switch (nr) {
     case SIOCGIFBR:
     case SIOCSIFBR: bridge(a[2], w); return;
-    case 0x8946 /* SIOCETHTOOL */: ethtool(a[2], w); return;
+    case SIOCETHTOOL_: ethtool(a[0], a[2], w); return;
     case SIOCGIFCONF: interface_list(a[2], w); return;
     case 0xc020660b /* FS_IOC_FIEMAP */: counted_list(a[2], 32, 24, 4, 56, w); return;
     case FIDEDUPERANGE: counted_list(a[2], 24, 16, 2, 32, w); return;
