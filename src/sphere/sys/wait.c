@@ -12,6 +12,8 @@
 #include "sphere/traced.h"
 
 #define LOOK_AFTER_MS 20
+#define NAP_US 100
+#define NAPS_MOST 10000
 #define CLD_EXITED_ 1
 #define CLD_KILLED_ 2
 #define CLD_TRAPPED_ 4
@@ -76,10 +78,20 @@ static bool put_siginfo(gaddr to, int tid, int status) {
     return put(to, &info, sizeof info);
 }
 
+/* A tracee says that it ends before it does. Who is told of it may rely on its parent having its SIGCHLD: the kernel sends
+ * that while the process becomes a zombie, and has sent it when a look for children is possible again. */
+static void await_end(const struct tracee *e) {
+    struct __kernel_timespec nap = {0, NAP_US * 1000};
+    if (e->tid != e->tgid) return;
+    for (int i = 0; i < NAPS_MOST && task_state(e->tid) != 'X' && !task_is_over(e->tid); i++) SYS(nanosleep, &nap, 0);
+    SYS(waitid, P_PID, e->tid, NULL, WEXITED | WNOHANG | WNOWAIT, NULL);
+}
+
 static long tell(const struct wait *w, struct tracee *e) {
     struct rusage usage;
     int tid = e->tid, status = e->status;
     memset(&usage, 0, sizeof usage);
+    if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == TRACEE_ENDED) await_end(e);
     if (!(w->nr == __NR_waitid && (w->options & WNOWAIT))) {
         if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == TRACEE_ENDED)
             trace_free(e);
