@@ -184,15 +184,15 @@ void shared_inputs_begin(struct shared_inputs *in, uint64_t nr, uint64_t a[6], b
     memcpy(in->a, a, sizeof in->a);
     in->bounce = may_wait ? copy_data(nr, a) : NULL;
     hold_all(nr, a, false, !may_wait || nr == __NR_futex);
+    in->acquired = shared_acquired;
 }
 
 bool shared_inputs_end(struct shared_inputs *in, uint64_t nr, uint64_t a[6], long ret) {
     if (in->bounce) in->bounce->in_use = false;
     memcpy(a, in->a, sizeof in->a);
     if (ret != -EFAULT) return false;
-    uint64_t before = shared_acquired;
     hold_all(nr, a, true, true);
-    return before != shared_acquired;
+    return in->acquired != shared_acquired; /* by us now, or by another thread before we came back */
 }
 
 /* ---- robust mutexes ---- */

@@ -8,6 +8,7 @@
 struct shared_inputs {
     uint64_t a[6]; /* as the program gave them */
     struct bounce *bounce;
+    uint64_t acquired; /* pages, when the call was made */
 };
 
 /* Before a call, with the turn. may_wait: others may have the turn while the call is under way. Changes arguments. */
