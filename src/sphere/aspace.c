@@ -52,16 +52,29 @@ static bool is_free(gaddr start, gaddr end) {
     return i == as->n || as->list[i].start >= end;
 }
 
+/* The list has room at both ends, and what is on the shorter side moves: programs that map tens of thousands of pieces do so at
+ * one end of the mmap area. */
 static void list_insert(size_t i, const struct mapping *m) {
     CHECK(as->n < as->most);
-    memmove(&as->list[i + 1], &as->list[i], (as->n - i) * sizeof *m);
+    bool up = as->list == as->room || (i > as->n / 2 && as->list + as->n < as->room + as->most);
+    if (!up) as->list--;
+    if (up)
+        memmove(&as->list[i + 1], &as->list[i], (as->n - i) * sizeof *m);
+    else
+        memmove(&as->list[0], &as->list[1], i * sizeof *m);
     as->list[i] = *m;
     as->n++;
 }
 
-static void list_delete(size_t i) {
-    as->n--;
-    memmove(&as->list[i], &as->list[i + 1], (as->n - i) * sizeof *as->list);
+/* Those from i to k. */
+static void list_delete(size_t i, size_t k) {
+    if (i > as->n - k) {
+        memmove(&as->list[i], &as->list[k], (as->n - k) * sizeof *as->list);
+    } else {
+        memmove(&as->list[k - i], &as->list[0], i * sizeof *as->list);
+        as->list += k - i;
+    }
+    as->n -= k - i;
 }
 
 /* Splits the mapping that contains addr in its middle, if any. */
@@ -80,9 +93,7 @@ void aspace_list_carve(gaddr start, gaddr end) {
     split_at(end);
     size_t i = aspace_first_above(start), k = i;
     while (k < as->n && as->list[k].start < end) k++;
-    if (k == i) return;
-    memmove(&as->list[i], &as->list[k], (as->n - k) * sizeof *as->list);
-    as->n -= k - i;
+    if (k > i) list_delete(i, k);
 }
 
 /* The same, sparing cache windows. */
@@ -108,7 +119,7 @@ static void merge_around(gaddr start, gaddr end) {
     while (i + 1 < as->n && as->list[i].start <= end) {
         if (same_kind(&as->list[i], &as->list[i + 1])) {
             as->list[i].end = as->list[i + 1].end;
-            list_delete(i + 1);
+            list_delete(i + 1, i + 2);
         } else {
             i++;
         }
@@ -262,6 +273,8 @@ static uint64_t counted(const struct mapping *m) {
     return aspace_is_stack(m) ? MIN(m->end - m->start, STACK_AT_FIRST) : m->end - m->start;
 }
 
+static uint64_t own_size(size_t i) { return aspace_is_stack_guard(i) ? 0 : counted(&as->list[i]); }
+
 /* Whether `more` bytes, of private writable memory or other, fit into RLIMIT_AS and RLIMIT_DATA. */
 static bool within_limits(uint64_t more, bool data) {
     const struct limits *l = &thread_self()->process->limits;
@@ -269,12 +282,21 @@ static bool within_limits(uint64_t more, bool data) {
     uint64_t all = more, private_data = data ? more : 0;
     for (size_t i = 0; i < as->n; i++) {
         const struct mapping *m = &as->list[i];
-        if (aspace_is_stack_guard(i)) continue;
-        all += counted(m);
-        if (is_data(m->prot, m->flags) && !m->name[0]) private_data += counted(m);
+        all += own_size(i);
+        if (is_data(m->prot, m->flags) && !m->name[0]) private_data += own_size(i);
     }
     if (all > l->as.soft) return false;
     return !data || private_data <= l->data.soft;
+}
+
+bool aspace_lock_memory(uint64_t most, bool on_fault) {
+    uint64_t all = 0;
+    lock_take(&cache_lock);
+    for (size_t i = 0; i < as->n; i++) all += own_size(i);
+    for (size_t i = 0; i < as->n && all <= most; i++)
+        if (own_size(i)) SYS(mlock2, as->list[i].end - own_size(i), own_size(i), on_fault);
+    lock_drop(&cache_lock);
+    return all <= most;
 }
 
 static uint64_t mapped_in(gaddr start, gaddr end) {
@@ -297,6 +319,8 @@ static void number_shared(struct mapping *m) {
 /* A mapping that is tracked is new: so are all others of the same memory from now on. */
 static void track_all(const struct mapping *m) {
     uint64_t object = m->object;
+    size_t at = aspace_first_above(m->start) + 1;
+    if (at < as->n && as->list[at].object == object && as->list[at].tracked) return; /* they all are */
     for (size_t i = 0; i < as->n; i++) {
         if (as->list[i].object != object || as->list[i].tracked) continue;
         as->list[i].tracked = true;
@@ -735,6 +759,7 @@ void aspace_start(uint64_t seed) {
     SYS(prlimit64, 0, 9 /* RLIMIT_AS */, 0, as_limit);
     SYS(prlimit64, 0, 2 /* RLIMIT_DATA */, 0, data_limit);
     as->most = MIN(as_limit[0], data_limit[0]) < FEW_MAPPINGS_BELOW ? FEW_MAPPINGS : MAX_MAPPINGS;
-    as->list = arena_reserve(as->most * sizeof *as->list);
+    as->room = arena_reserve(as->most * sizeof *as->list);
+    as->list = as->room + as->most / 2;
     as->seed = seed;
 }

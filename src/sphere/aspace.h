@@ -48,6 +48,8 @@ void aspace_get_brk(gaddr *start, gaddr *end);
 /* The heap between the two is in the list already. */
 void aspace_put_brk(gaddr start, gaddr end);
 
+/* Locks what the program has mapped, unless it is more than that. */
+bool aspace_lock_memory(uint64_t most, bool on_fault);
 /* The stack, which is mapped in full, may have `size` bytes from now on, and what it has used already: they are mapped, as far as
  * there is room. thread.stack_start says where it begins then. */
 void aspace_limit_stack(uint64_t size, bool may_shrink);

@@ -6,6 +6,7 @@
 
 struct aspace {
     struct mapping *list; /* sorted by start, disjoint */
+    struct mapping *room; /* for `most` of them, list somewhere inside */
     size_t n, most;
     gaddr brk_start, brk_end; /* brk_end: what the program was told, not page aligned */
     bool grows;               /* some of it has MAP_GROWSDOWN */

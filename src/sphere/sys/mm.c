@@ -159,3 +159,14 @@ long sys_remap_file_pages(struct tblock *t, uint64_t a[6]) {
     if (aspace_is_runtime(a[0], a[1])) return -EINVAL;
     return changing(a[0], a[1], __NR_remap_file_pages, a);
 }
+
+/* The kernel counts what is ours, too, against the limit. */
+long sys_mlockall(struct tblock *t, uint64_t a[6]) {
+    uint64_t limit[2];
+    long ret = gate_syscall(__NR_mlockall, a);
+    if (ret != -ENOMEM || !(a[0] & MCL_CURRENT)) return ret;
+    if (SYS(prlimit64, 0, 8 /* RLIMIT_MEMLOCK */, 0, limit) != 0) return ret;
+    if (!aspace_lock_memory(limit[0], a[0] & MCL_ONFAULT)) return ret;
+    if (a[0] & MCL_FUTURE) SYS(mlockall, a[0] & ~(uint64_t)MCL_CURRENT);
+    return 0;
+}
