@@ -34,7 +34,7 @@ static uint64_t epoch = 1;
 static bool full;           /* the last request for room failed */
 static bool backlog;        /* evicted regions pile up, because threads do not let go of them */
 static struct map *the_map; /* of everything that no kept region holds */
-static struct region *kept_slots[(LAYOUT_LIB_END - LAYOUT_LIB_BASE) >> KEPT_SLOT_SHIFT];
+static struct region *kept_slots[(LAYOUT_FILES_END - LAYOUT_LIB_BASE) >> KEPT_SLOT_SHIFT];
 static struct region *kept_low;
 
 _Static_assert((LAYOUT_CACHE_END - LAYOUT_CACHE) / SEGMENT_SIZE == SEGMENT_CAP * SLOTS_PER_LIVE, "the low window");
@@ -79,7 +79,7 @@ bool region_holds(const struct region *r, const void *p) {
 }
 
 struct region *cache_kept_region(gaddr pc) {
-    if (pc - LAYOUT_LIB_BASE < LAYOUT_LIB_END - LAYOUT_LIB_BASE)
+    if (pc - LAYOUT_LIB_BASE < LAYOUT_FILES_END - LAYOUT_LIB_BASE)
         return __atomic_load_n(&kept_slots[(pc - LAYOUT_LIB_BASE) >> KEPT_SLOT_SHIFT], __ATOMIC_ACQUIRE);
     return pc < LAYOUT_LIB_BASE ? __atomic_load_n(&kept_low, __ATOMIC_ACQUIRE) : NULL;
 }
@@ -384,6 +384,9 @@ static void check_forgotten(const struct region *r) {
 }
 
 static void region_retire(struct region *r) {
+    /* Ways in first: taking them from the head of each list, nobody has to look for those that lead from one block here to another. */
+    for (struct block *b = r->blocks; b; b = b->next_in_region)
+        while (b->incoming) unlink_exit(b->incoming);
     for (struct block *b = r->blocks; b; b = b->next_in_region) cache_invalidate(b);
     forget_strays(r);
     r->presets = NULL;

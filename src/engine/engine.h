@@ -54,6 +54,8 @@ struct engine_host {
     void (*unclaim)(gaddr at, size_t len);
     /* The file whose unchanged code is at pc (base, text_start, text_end and identity); false: not such code. */
     bool (*kept_at)(gaddr pc, struct kept_file *out);
+    /* The first address of the code of a program that is too large for the library area; 0: it is none. Called with cache_lock held. */
+    gaddr (*huge_code)(void);
 };
 
 extern struct engine_host engine_host;

@@ -150,14 +150,14 @@ static bool lingers(const struct kept_file *f) {
     return false;
 }
 
-void kept_prepare(gaddr pc) {
+static void prepare(gaddr pc) {
     struct kept_file f;
-    if (!dir[0] || cache_kept_region(pc)) return;
+    if (cache_kept_region(pc)) return;
     memset(&f, 0, sizeof f); /* it is hashed as bytes */
     if (!engine_host.kept_at(pc, &f)) return;
     f.base &= ~(SLOT_SIZE - 1);
     f.span = (f.text_end - f.base + SLOT_SIZE - 1) & ~(SLOT_SIZE - 1);
-    if (f.base >= LAYOUT_LIB_BASE && f.base + f.span > LAYOUT_LIB_END) return;
+    if (f.base >= LAYOUT_LIB_BASE && f.base + f.span > LAYOUT_FILES_END) return;
     cache_reclaim();
     if (lingers(&f)) return;
     uint64_t taken = 0;
@@ -166,6 +166,16 @@ void kept_prepare(gaddr pc) {
     if (!r) return;
     cache_set_kept_region(f.base, f.span, r);
     if (engine_host.kept_loaded) engine_host.kept_loaded(f.text_start, f.text_end);
+}
+
+/* A huge program's region needs so much room in one piece that it has to be the first. */
+void kept_prepare(gaddr pc) {
+    static bool is_later;
+    if (!dir[0]) return;
+    gaddr huge = is_later ? 0 : engine_host.huge_code();
+    is_later = true;
+    if (huge) prepare(huge);
+    prepare(pc);
 }
 
 /* ---- saving ---- */

@@ -8,10 +8,11 @@
 #define SPARE 2 /* times the code, of files so large that nobody executes most of it */
 #define LARGE (96ul << 20)
 #define LEAST (256ul << 10)
+#define MOST ((LAYOUT_KEPT_END - LAYOUT_KEPT_BASE) / 2)
 
 static uint64_t size_for(const struct kept_file *f) {
     uint64_t text = f->text_end - f->text_start, ample = MIN(text * AMPLE, LARGE);
-    return (MAX(ample, text * SPARE) + STEP - 1) & ~(STEP - 1);
+    return MIN((MAX(ample, text * SPARE) + STEP - 1) & ~(STEP - 1), MOST);
 }
 
 static bool is_low(const struct kept_file *f) { return f->base < LAYOUT_LIB_BASE; }

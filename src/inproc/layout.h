@@ -12,7 +12,8 @@
  *   40200000-4020ffff  which stores are watched
  *   40400000-43ffffff  kept translations of non-PIE programs
  *   44000000-4bffffff  code cache for everything else
- *   4c000000-7effffff  MAP_32BIT; some programs want fixed places here (SBCL 50000000, Valgrind 58000000)
+ *   4c000000-7effffff  MAP_32BIT; programs too large for the library area; some want fixed places here (SBCL 50000000,
+ *                      Valgrind 58000000)
  *   1_00000000-        brk; of non-PIE programs without random addresses it is right behind them, up to 0fffffff
  *   7e80_00000000-7ed0_00000000  the program's mmap area, from the top down
  *   7ef0_00000000-7eff_00000000  the runtime */
@@ -37,6 +38,7 @@
 #define LAYOUT_CACHE_END UL(0x4c000000)
 #define LAYOUT_LOW_MMAP UL(0x4c000000)
 #define LAYOUT_LOW_MMAP_END UL(0x7f000000)
+#define LAYOUT_FILES_END LAYOUT_LOW_MMAP_END /* of what the runtime places by a file's identity, from LAYOUT_LIB_BASE on */
 #define LAYOUT_BRK UL(0x100000000)
 #define LAYOUT_MMAP_BASE UL(0x7e8000000000)
 #define LAYOUT_MMAP_TOP UL(0x7ed000000000)

@@ -204,6 +204,7 @@ static bool is_young(const struct file_id *id) {
 #define LARGE_FILE (16ul << 20)
 #define LARGE_END (LAYOUT_LIB_END - (64ul << 20))
 #define LARGE_STIR (8ul << 20) /* how far from an end of that part they may be */
+#define HUGE_MOST (512ul << 20)
 
 /* The first slot in a part of the library area that is free, from slot `from` on and round again. */
 static gaddr find_slot(gaddr base, gaddr end, uint64_t from, size_t span) {
@@ -225,9 +226,20 @@ static gaddr find_for_large(uint64_t h, size_t span) {
     return find_slot(LAYOUT_LIB_BASE, LAYOUT_LIB_END, 0, span);
 }
 
+static uint64_t hash_of_file(const struct file_id *id) {
+    return mix(mix(mix(as->seed, id->dev), id->ino), id->mtime_ns);
+}
+
+/* A program that is too large for the library area (chromium) is next to it, where its code has kept translations, too. */
+static gaddr find_for_huge(const struct file_id *id, size_t span) {
+    gaddr at = LAYOUT_LOW_MMAP_END - hash_of_file(id) % (LARGE_STIR / FILE_SLOT_ALIGN) * FILE_SLOT_ALIGN - span;
+    if (span > HUGE_MOST) return 0;
+    return is_free(at, at + span) ? at : 0;
+}
+
 /* A slot in the library area that depends on nothing but the file, as long as it is free. */
 static gaddr find_by_file(const struct file_id *id, size_t len) {
-    uint64_t h = mix(mix(mix(as->seed, id->dev), id->ino), id->mtime_ns);
+    uint64_t h = hash_of_file(id);
     size_t span = (len + FILE_SLOT_ALIGN - 1) & ~(FILE_SLOT_ALIGN - 1);
     if (len >= LARGE_FILE) return find_for_large(h, span);
     gaddr at = find_slot(LARGE_END, LAYOUT_LIB_END, h, span);
@@ -257,8 +269,11 @@ static gaddr pick(size_t len, int flags, const struct file_id *file) {
 gaddr aspace_place(size_t len, size_t align, int fd) {
     struct file_id id = {0};
     bool file = file_identify(fd, &id);
+    size_t room = len + (align > FILE_SLOT_ALIGN ? align : 0),
+           span = (room + FILE_SLOT_ALIGN - 1) & ~(FILE_SLOT_ALIGN - 1);
     lock_take(&cache_lock);
-    gaddr at = pick(len + (align > FILE_SLOT_ALIGN ? align : 0), 0, file ? &id : NULL);
+    gaddr at = file && span > LARGE_END - LAYOUT_LIB_BASE ? find_for_huge(&id, span) : 0;
+    if (!at) at = pick(room, 0, file ? &id : NULL);
     lock_drop(&cache_lock);
     if (at && align > PAGE_SIZE) at = (at + align - 1) & ~(uint64_t)(align - 1);
     return at;
@@ -732,7 +747,7 @@ bool aspace_kept_at(gaddr pc, struct kept_file *out) {
     const struct mapping *m = aspace_peek(pc);
     if (!m || !m->file.ino || m->was_writable || (m->prot & PROT_WRITE) || (m->flags & MAP_TYPE) != MAP_PRIVATE)
         return false;
-    if (m->start < m->offset || m->start >= LAYOUT_LIB_END || m->name[0] || code_files_is_loose(m)) return false;
+    if (m->start < m->offset || m->start >= LAYOUT_FILES_END || m->name[0] || code_files_is_loose(m)) return false;
     *out = (struct kept_file){.dev = m->file.dev,
                               .ino = m->file.ino,
                               .size = m->file.size,
@@ -742,6 +757,15 @@ bool aspace_kept_at(gaddr pc, struct kept_file *out) {
                               .text_start = m->start,
                               .text_end = m->end};
     return out->base >= LAYOUT_LIB_BASE || m->start < LAYOUT_LIB_BASE;
+}
+
+gaddr aspace_huge_code(void) {
+    for (size_t i = 0; i < as->n; i++) {
+        const struct mapping *m = &as->list[i];
+        if ((m->prot & PROT_EXEC) && m->file.ino && m->start >= LAYOUT_LIB_END && m->end <= LAYOUT_FILES_END)
+            return m->start;
+    }
+    return 0;
 }
 
 bool aspace_claim(gaddr at, size_t len) {

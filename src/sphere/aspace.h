@@ -85,6 +85,8 @@ void aspace_unclaim(gaddr at, size_t len);
 /* engine_host.kept_at. Caller holds cache_lock. */
 struct kept_file;
 bool aspace_kept_at(gaddr pc, struct kept_file *out);
+/* engine_host.huge_code. Caller holds cache_lock. */
+gaddr aspace_huge_code(void);
 
 /* seed: decides where libraries go; the same for all programs of a user. */
 void aspace_start(uint64_t seed);

@@ -455,7 +455,8 @@ void start_here(uint64_t *sp) {
                                        .hurry = hurry_threads,
                                        .claim = aspace_claim,
                                        .unclaim = aspace_unclaim,
-                                       .kept_at = aspace_kept_at};
+                                       .kept_at = aspace_kept_at,
+                                       .huge_code = aspace_huge_code};
     if (!o.has_loop) loop_is_quick = cpuid_loop_is_quick();
     engine_start(o.policy);
     if (the_runtime.use_cache && the_runtime.cache_dir[0]) kept_start(the_runtime.cache_dir, own_build());
