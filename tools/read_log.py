@@ -236,7 +236,12 @@ def payload_facts(kind, payload, flags):
     if name == "HASH":
         return dict(zip(("hash", "bytes"), struct.unpack_from("<QQ", p)))
     if name in ("ACQUIRE", "RELEASE"):
-        return dict(zip(("object", "page", "version", "writable"), struct.unpack_from("<QQQI", p)))
+        page = dict(zip(("object", "page", "version", "writable"), struct.unpack_from("<QQQI", p)))
+        if name == "ACQUIRE" and len(p) > 32:
+            page |= dict(zip(("blocks", "contents_flags"), struct.unpack_from("<QQ", p, 32)))
+            if len(p) != 48 + 64 * page["blocks"].bit_count():
+                raise Damage("an ACQUIRE whose contents are of another length")
+        return page
     if name == "EXTENDED":
         return dict(zip(("xcr0", "len"), struct.unpack_from("<QI", p)))
     if name == "CHECKPOINT":

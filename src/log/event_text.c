@@ -138,6 +138,7 @@ void event_print(FILE *to, const struct event *e) {
         const struct ev_page *p = EVENT_PAYLOAD(e, ev_page);
         fprintf(to, "object %lu page %lu version %lu%s", p->object, p->page, p->version,
                 p->writable ? " writable" : "");
+        if (event_contents(e)) fprintf(to, ", %u bytes", contents_bytes(event_contents(e)->blocks));
         break;
     }
     case EV_EXTENDED: fprintf(to, "%u bytes", EVENT_PAYLOAD(e, ev_extended)->len); break;
@@ -265,7 +266,12 @@ void event_print_json(FILE *to, const struct event *e) {
         break;
     case EV_HASH: NUMBER(hash, hash), NUMBER(hash, bytes); break;
     case EV_ACQUIRE:
-    case EV_RELEASE: NUMBER(page, object), NUMBER(page, page), NUMBER(page, version), NUMBER(page, writable); break;
+    case EV_RELEASE:
+        NUMBER(page, object), NUMBER(page, page), NUMBER(page, version), NUMBER(page, writable);
+        if (event_contents(e))
+            fprintf(to, ", \"blocks\": %lu, \"contents_flags\": %lu", event_contents(e)->blocks,
+                    event_contents(e)->flags);
+        break;
     case EV_MAPPED: json_mapped(to, p); break;
     case EV_EXTENDED: NUMBER(registers, xcr0), NUMBER(registers, len); break;
     case EV_CHECKPOINT:

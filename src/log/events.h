@@ -200,6 +200,14 @@ struct ev_page {
     uint32_t from;     /* ACQUIRE: 1 + the stream that ended while it had the page; 0: it was released, or nobody's */
 };
 
+/* Behind the ev_page of an ACQUIRE, if there is room: what the page holds when it comes, as the blocks of 64 bytes that follow. */
+#define CONTENTS_BLOCK 64u
+#define CONTENTS_WHOLE 1 /* flags: where there is no block, the page is zero; otherwise it is as the process left it */
+struct ev_contents {
+    uint64_t blocks; /* bit i: bytes i * 64.. follow */
+    uint64_t flags;
+};
+
 enum { CHECKPOINT_TIMER, CHECKPOINT_SIGNAL, CHECKPOINT_EXIT, CHECKPOINT_ASKED }; /* ev_checkpoint.why */
 
 struct ev_checkpoint {
@@ -231,7 +239,21 @@ EVENT_SIZE_CHECK(ev_insn, 40);
 EVENT_SIZE_CHECK(ev_hash, 16);
 EVENT_SIZE_CHECK(ev_regs, 176);
 EVENT_SIZE_CHECK(ev_page, 32);
+EVENT_SIZE_CHECK(ev_contents, 16);
 EVENT_SIZE_CHECK(ev_checkpoint, 24);
 EVENT_SIZE_CHECK(ev_extended, 16);
+
+static inline uint32_t contents_bytes(uint64_t blocks) {
+    uint32_t n = 0;
+    for (; blocks; blocks &= blocks - 1) n += CONTENTS_BLOCK;
+    return n;
+}
+
+/* Those of an ACQUIRE; NULL: it has none. */
+static inline const struct ev_contents *event_contents(const struct event *e) {
+    uint64_t behind = sizeof *e + sizeof(struct ev_page) + sizeof(struct ev_contents);
+    const struct ev_contents *c = (const struct ev_contents *)((const struct ev_page *)(e + 1) + 1);
+    return e->kind == EV_ACQUIRE && e->size >= behind && e->size == behind + contents_bytes(c->blocks) ? c : 0;
+}
 
 #endif

@@ -15,7 +15,7 @@ struct image_head {
     uint64_t n_pages;
 };
 
-struct image_page {
+struct image_page { /* of two with the same address, the later one is put over the first */
     uint64_t address;
     uint64_t blocks; /* bit i: bytes i * 64.. count; the rest is what the mapping has by itself */
 };

@@ -1,6 +1,7 @@
 /* Snapshot: what a checkpoint holds beside memory: registers and masks of all R-threads, handlers, mappings, and where the stream
  * goes on. A struct snapshot; n_threads times a struct snapshot_thread with `extended_size` bytes behind it; n_regions times a
- * struct snapshot_region; n_advice times a struct snapshot_advice; seccomp filters as text. Written by the runtime that records, read by one that restores; the bytes are hostile then.
+ * struct snapshot_region; n_advice times a struct snapshot_advice; n_objects times a struct snapshot_object; n_owned times a
+ * struct snapshot_owned; seccomp filters as text. Written by the runtime that records, read by one that restores; the bytes are hostile then.
  * Normative text: docs/formats.md. */
 #ifndef REPRISE_LOG_SNAPSHOT_H
 #define REPRISE_LOG_SNAPSHOT_H
@@ -9,13 +10,20 @@
 
 #include "log/events.h"
 
-#define SNAPSHOT_MAGIC 0x34305041534e5052ull /* "RPNSAP04" */
+#define SNAPSHOT_MAGIC 0x35305041534e5052ull /* "RPNSAP05" */
 #define SNAPSHOT_SIGNALS 64
 #define SNAPSHOT_EXTENDED_MAX 16384u /* a multiple of 8 */
 #define SNAPSHOT_THREADS_MAX 65536u
 #define SNAPSHOT_REGIONS_MAX 1000000u
 #define SNAPSHOT_ADVICE_MAX 1024u
 #define SNAPSHOT_FILTERS_MAX (64ul << 20) /* bytes */
+#define SNAPSHOT_OBJECTS_MAX 4096u
+#define SNAPSHOT_OWNED_MAX 1000000u
+
+/* Addresses of a checkpoint's pages from here on are no memory: page p of the snapshot's object n is at
+ * SHARED_PAGES_AT + n * SHARED_PAGES_ROOM + p * 4096. */
+#define SHARED_PAGES_AT (1ull << 48)
+#define SHARED_PAGES_ROOM (1ull << 36)
 
 struct snapshot_action {
     uint64_t handler, flags, restorer, mask;
@@ -39,6 +47,7 @@ struct snapshot {
     char exe[512];
     uint32_t n_advice;
     uint32_t anonymous; /* mappings of shared anonymous memory that the process has made so far */
+    uint32_t n_objects, n_owned;
 };
 
 #define SNAPSHOT_RUNS 0 /* snapshot_thread.awaits: the one that goes on */
@@ -74,9 +83,9 @@ struct snapshot_thread {
 
 struct snapshot_region {
     struct ev_map map;
-    uint32_t tracked; /* 1: a shared file whose pages, up to its end, are all this process's; 2: one that is left to
-                         outsiders; 0: not shared with anybody */
-    uint32_t birth;   /* of that file, as in ev_mapped.flags */
+    uint64_t object;  /* shared memory: its number (snapshot_object); 0: none */
+    uint32_t tracked; /* its pages are acquired and released */
+    uint32_t birth;   /* of its file, as in ev_mapped.flags */
 };
 
 /* Memory that children of the process are not to have, or to find empty. */
@@ -85,8 +94,25 @@ struct snapshot_advice {
     uint64_t advice; /* MADV_DONTFORK or MADV_WIPEONFORK */
 };
 
-_Static_assert(sizeof(struct snapshot) == 2680, "snapshot");
+#define SNAPSHOT_INHERITED 1 /* snapshot_object.flags: it was there when the stream began, with a fork */
+
+/* Shared memory of which the checkpoint has pages. Others are what they were when the stream began (SNAPSHOT_INHERITED), what the
+ * file contained when it was mapped first, or zero. */
+struct snapshot_object {
+    uint64_t object;        /* as in ev_page */
+    uint64_t flags;         /* SNAPSHOT_INHERITED */
+    uint64_t cut;           /* what lies behind this byte was cut off since, and is zero unless the checkpoint has it */
+    struct ev_mapped first; /* of a file: what it was when it was mapped first; ino 0: it was not */
+};
+
+struct snapshot_owned { /* pages [page, page + n) of an object are this process's */
+    uint64_t object, page, n;
+};
+
+_Static_assert(sizeof(struct snapshot_object) == 88, "snapshot_object");
+_Static_assert(sizeof(struct snapshot_owned) == 24, "snapshot_owned");
+_Static_assert(sizeof(struct snapshot) == 2688, "snapshot");
 _Static_assert(sizeof(struct snapshot_thread) == 456, "snapshot_thread");
-_Static_assert(sizeof(struct snapshot_region) == 112, "snapshot_region");
+_Static_assert(sizeof(struct snapshot_region) == 120, "snapshot_region");
 
 #endif

@@ -135,8 +135,9 @@ static bool is_order_event(unsigned kind) {
 
 static void add_order(struct projection *p, const struct event *e, bool several) {
     if (is_order_event(e->kind)) {
-        memcpy(p->bytes + p->len, e, e->size);
-        p->len += e->size;
+        size_t n = sizeof *e + event_payload_size(e->kind); /* contents of a page are inputs */
+        memcpy(p->bytes + p->len, e, n);
+        p->len += n;
     } else if (several) {
         memcpy(p->bytes + p->len, &e->thread, sizeof e->thread);
         memcpy(p->bytes + p->len + sizeof e->thread, &e->ticks, sizeof e->ticks);

@@ -88,7 +88,8 @@ enum worker_ask {
     ASK_BREAKS,        /* arg[0]: number of struct worker_break in data; arg[1]: in addition to those there are */
     ASK_CONDITIONS,    /* arg[0]: bytes of struct worker_condition in data; arg[1]: in addition */
     ASK_HASH,          /* Answer: of all private memory */
-    ASK_DIVERT,        /* leaves the recording: runs on without a log */
+    ASK_SHARED, /* arg[0]: shared object, arg[1]: page. Answer: number of struct worker_shared in data, from there on */
+    ASK_DIVERT, /* leaves the recording: runs on without a log */
 };
 
 #define WORKER_CALLS 512 /* system calls that can be told apart */
@@ -159,6 +160,11 @@ struct worker_region {
     uint64_t start, end, offset, dev, ino;
     uint32_t prot, flags;
     char name[16];
+};
+
+struct worker_shared { /* a page of shared memory that is not zero, as this process knows it */
+    uint64_t page;
+    uint8_t bytes[4096];
 };
 
 /* WRITE: what is there changes. STORE: it is written, whether or not it changes. */

@@ -91,7 +91,7 @@ void checkpoint_add(struct timeline *t, struct worker *w) {
 }
 
 static struct worker *restore(struct timeline *t, size_t k) {
-    int image = stored_image(&t->stored, k);
+    int image = inherited_fetch(t, k) ? stored_image(&t->stored, k) : -1;
     if (image < 0) return NULL;
     struct worker *w = session_restore(&t->session, image);
     close(image);

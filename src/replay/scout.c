@@ -33,6 +33,7 @@ void scout_send(struct timeline *t) {
     if (!at.event || is_known) return; /* somebody has run there already */
     struct position way = way_to((struct position){at.event - 1, at.ticks, 0}, from);
     struct worker_run run = {.aim = AIM_PLACE, .event = way.event, .ticks = way.ticks, .steps = way.steps};
+    if (!inherited_fetch(t, last - 1)) return;
     struct errand errand = {&t->stored, last - 1};
     t->scout = session_send(&t->session, make_image, &errand, &run);
     t->scout_from = from;

@@ -20,7 +20,8 @@ void stored_open(struct stored *s, const struct recording *r, uint64_t stream) {
 
 void stored_close(struct stored *s) {
     if (s->store) ckpt_close(s->store);
-    s->store = NULL;
+    free(s->inherited);
+    *s = (struct stored){.stream_len = s->stream_len};
 }
 
 size_t stored_count(const struct stored *s) { return s->store ? ckpt_count(s->store) : 0; }
@@ -44,6 +45,19 @@ size_t stored_before(const struct stored *s, struct position p) {
     return i;
 }
 
+const struct snapshot_object *stored_objects(const struct stored *s, size_t i, size_t *n) {
+    size_t len;
+    const struct snapshot *state = ckpt_state(s->store, i, &len);
+    *n = 0;
+    if (!state || len < sizeof *state || state->magic != SNAPSHOT_MAGIC) return NULL;
+    if (state->n_objects > SNAPSHOT_OBJECTS_MAX || state->n_owned > SNAPSHOT_OWNED_MAX) return NULL;
+    size_t size = state->n_objects * sizeof(struct snapshot_object);
+    size_t behind = state->n_owned * sizeof(struct snapshot_owned) + state->filters_len;
+    if (state->filters_len > SNAPSHOT_FILTERS_MAX || size + behind > len - sizeof *state) return NULL;
+    *n = state->n_objects;
+    return (const struct snapshot_object *)((const uint8_t *)state + (len - behind - size));
+}
+
 /* ---- images ---- */
 
 struct image {
@@ -59,7 +73,7 @@ static bool flush(struct image *m) {
     return !k || write_at(m->fd, m->batch, k * IMAGE_PAGE, m->pages + (m->n - k) * IMAGE_PAGE);
 }
 
-static bool add_page(struct image *m, const struct ckpt_restored *page) {
+static bool add_page(struct image *m, uint64_t address, uint64_t blocks, const void *bytes) {
     if (m->n && m->n % BATCH == 0 && !flush(m)) return false;
     if (m->n == m->room) {
         size_t room = m->room ? 2 * m->room : 4096;
@@ -68,8 +82,8 @@ static bool add_page(struct image *m, const struct ckpt_restored *page) {
         m->table = more;
         m->room = room;
     }
-    memcpy(m->batch[m->n % BATCH], page->bytes, IMAGE_PAGE);
-    m->table[m->n++] = (struct image_page){page->address, page->blocks};
+    memcpy(m->batch[m->n % BATCH], bytes, IMAGE_PAGE);
+    m->table[m->n++] = (struct image_page){address, blocks};
     return true;
 }
 
@@ -80,8 +94,10 @@ static bool fill(struct image *m, const struct stored *s, size_t i) {
     const void *state = ckpt_state(s->store, i, &len);
     if (!state) return false;
     m->pages = image_pages(len);
+    for (size_t k = 0; k < s->n_inherited; k++)
+        if (!add_page(m, s->inherited[k].address, ~0ull, s->inherited[k].bytes)) return false;
     for (ckpt_pages(s->store, i, &c); ckpt_next(&c, &page);)
-        if (!add_page(m, &page)) return false;
+        if (!add_page(m, page.address, page.blocks, page.bytes)) return false;
     struct image_head head = {IMAGE_MAGIC, len, m->n};
     return !c.why[0] && flush(m) && write_at(m->fd, &head, sizeof head, 0) &&
            write_at(m->fd, state, len, sizeof head) &&

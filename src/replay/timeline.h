@@ -28,6 +28,9 @@ void timeline_clear_breaks(struct target *);
 uint64_t timeline_stream(struct target *);
 uint64_t timeline_program(struct target *);
 
+/* A page of shared memory at the present place, 4096 bytes, whether or not it is mapped. */
+bool timeline_read_shared(struct target *, uint64_t object, uint64_t page, void *to);
+
 /* For tests: hash of the program's private memory at the present place. */
 uint64_t timeline_memory_hash(struct target *);
 

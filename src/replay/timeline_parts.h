@@ -76,6 +76,8 @@ bool checkpoint_strictly_before(const struct timeline *, struct position limit, 
 /* A checkpoint of the recording that lies before `to` (strictly: not at it) and nearer than any other place in `nearest`: a worker
  * that stands there, of which a copy is kept. NULL: there is none. */
 struct worker *checkpoint_restore(struct timeline *, struct position to, bool strictly, struct position nearest);
+/* What checkpoint k of the recording needs to know of the begin is in t->stored. */
+bool inherited_fetch(struct timeline *, size_t k);
 /* The present was reached by a restore: somebody sets out, in the background, from the checkpoint before to shortly before the
  * present, for those who will want to step back from here. */
 void scout_send(struct timeline *);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/snapshot.h"
 #include "replay/programs.h"
 #include "replay/stored.h"
 
@@ -22,6 +23,14 @@ static bool is_same(const struct ckpt_restored *page, const uint8_t *bytes, uint
     return true;
 }
 
+/* Shared memory has addresses of its own in the store. */
+static bool read_page(struct target *t, const struct stored *s, size_t k, uint64_t address, uint8_t *bytes) {
+    size_t n, slot = (address - SHARED_PAGES_AT) / SHARED_PAGES_ROOM;
+    if (address < SHARED_PAGES_AT) return t->ops->read_memory(t, address, bytes, CKPT_PAGE) == CKPT_PAGE;
+    const struct snapshot_object *list = stored_objects(s, k, &n);
+    return slot < n && timeline_read_shared(t, list[slot].object, address % SHARED_PAGES_ROOM / CKPT_PAGE, bytes);
+}
+
 /* The target stands at the place of checkpoint k. */
 static bool compare(const struct verifier *v, struct target *t, const struct stored *s, size_t k) {
     static struct ckpt_restored page;
@@ -29,7 +38,7 @@ static bool compare(const struct verifier *v, struct target *t, const struct sto
     struct ckpt_cursor c;
     uint64_t at = 0;
     for (ckpt_pages(s->store, k, &c); ckpt_next(&c, &page);) {
-        bool is_there = t->ops->read_memory(t, page.address, bytes, sizeof bytes) == sizeof bytes;
+        bool is_there = read_page(t, s, k, page.address, bytes);
         if (is_there && is_same(&page, bytes, &at)) continue;
         struct position p = stored_place(s, k);
         snprintf(v->why, v->cap,

@@ -13,6 +13,7 @@
 #include "sphere/file_changes.h"
 #include "sphere/schedule.h"
 #include "sphere/shared.h"
+#include "sphere/shared_left.h"
 #include "sphere/sigframe.h"
 #include "sphere/snapshot.h"
 #include "sphere/sys/special.h"
@@ -22,8 +23,9 @@
 #define LOOK_TICKS 20000000ul /* some 30 ms */
 #define LOOK_AGAIN_NS 50000000ull
 #define END_LEAST_NS 500000000ull
-#define EXIT_MOST_NS 10000000000ull /* so much is never left to replay in front of an exit */
-#define SHARED_MOST (16ull << 20)   /* bytes of shared files, which go into each checkpoint as a whole */
+#define EXIT_MOST_NS 10000000000ull   /* so much is never left to replay in front of an exit */
+#define SHARED_MOST (256ull << 20)    /* bytes of shared memory that is owned, which are copied for each checkpoint */
+#define SHARED_AGAIN_NS 2000000000ull /* counting them takes its time */
 #define CLOCK_MONOTONIC_ 1
 #define CLOCK_REALTIME_ 0
 
@@ -40,7 +42,10 @@ static uint64_t clock_ns(int clock) {
     return (uint64_t)t[0] * 1000000000ull + (uint64_t)t[1];
 }
 
+static const struct save_more shared_memory = {.save = left_save, .saved = left_saved};
+
 void checkpoint_start(void) {
+    save_more = &shared_memory;
     number = 0;
     behind_event = UINT64_MAX;
     ended_ticks = 0;
@@ -98,23 +103,38 @@ static bool is_readable_by_others(const struct thread *t, const struct thread *s
            (t == self || t->scheduled);
 }
 
-/* Of which nobody keeps track. */
-static bool has_shared_memory(void) {
+/* Of which nobody keeps track. *numbered: there is memory that is shared with others, or may be. */
+static bool has_foreign_memory(bool *numbered) {
     struct mapping m;
+    *numbered = shared_active;
     for (size_t i = 0; aspace_nth(i, &m); i++) {
         if (m.runtime || m.tracked || (m.flags & MAP_TYPE) == MAP_PRIVATE) continue;
-        if ((m.prot & PROT_WRITE) || !m.file.ino) return true;
+        bool is_anonymous = m.object && (m.flags & MAP_ANONYMOUS);
+        *numbered |= is_anonymous;
+        if (!is_anonymous && ((m.prot & PROT_WRITE) || !m.file.ino)) return true;
     }
     return false;
 }
 
-static bool is_possible(const struct thread *self) {
+static uint64_t again_ns; /* what makes it impossible is not looked at all the time */
+
+static bool can_save_shared(uint64_t now) {
+    bool numbered;
+    save_shared_pages = 0;
+    if (has_foreign_memory(&numbered)) return false;
+    if (!numbered) return true;
+    if (shared_is_awaited()) return false; /* where they are is no place to begin at */
+    if (left_can_be_saved(SHARED_MOST / PAGE_SIZE, &save_shared_pages)) return true;
+    again_ns = now + SHARED_AGAIN_NS;
+    return false;
+}
+
+static bool is_possible(const struct thread *self, uint64_t now) {
     if (file_changes_any() || __atomic_load_n(&the_channel->stopped, __ATOMIC_ACQUIRE)) return false;
     if (the_runtime.has_ldt) return false;
-    if (shared_active && !shared_is_all_ours(SHARED_MOST)) return false;
     for (struct thread *t = threads_first(); t; t = t->next)
         if (!is_readable_by_others(t, self)) return false;
-    return !has_shared_memory();
+    return can_save_shared(now);
 }
 
 static void mark(struct thread *t, uint8_t flags, uint32_t why) {
@@ -155,20 +175,16 @@ bool checkpoint_consider(struct thread *t, uint8_t flags) {
     static uint32_t calls;
     if (likely(!checkpoint_is_on)) return false;
     if ((flags & EVF_AFTER) && ++calls % LOOK_CALLS) return false;
-    static uint64_t again_ns; /* what makes it impossible is not looked at all the time */
     uint64_t now = clock_ns(CLOCK_MONOTONIC_);
     if (now < again_ns || !save_is_due(now)) return false;
-    if (!is_possible(t)) {
-        again_ns = now + LOOK_AGAIN_NS;
-        return false;
-    }
-    return save_can_be_afforded(now) && take(t, flags, CHECKPOINT_TIMER, false);
+    again_ns = now + LOOK_AGAIN_NS;
+    return is_possible(t, now) && save_can_be_afforded(now) && take(t, flags, CHECKPOINT_TIMER, false);
 }
 
 bool checkpoint_at_end(struct thread *t, uint8_t flags, uint32_t why) {
     if (!checkpoint_is_on || behind_event == stream_written()) return false;
     uint64_t now = clock_ns(CLOCK_MONOTONIC_), since = now - last_ns;
-    if (since < MIN(save_interval_ms * 500000ull, END_LEAST_NS) || !is_possible(t)) return false;
+    if (since < MIN(save_interval_ms * 500000ull, END_LEAST_NS) || !is_possible(t, now)) return false;
     /* a crash is what people want to see at once; the end of a short run is near its start anyway */
     if (why == CHECKPOINT_EXIT && since < EXIT_MOST_NS && !save_can_be_afforded(now)) return false;
     return take(t, flags, why, true);

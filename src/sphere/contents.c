@@ -40,6 +40,11 @@ struct file_source contents_of(uint64_t object, const struct ev_mapped *first) {
     return (struct file_source){fd, i * SHARED_ROOM};
 }
 
+void contents_cut(struct file_source s, uint64_t size) {
+    enum { KEEP_SIZE = 1, PUNCH_HOLE = 2 };
+    if (size < SHARED_ROOM) SYS(fallocate, s.fd, KEEP_SIZE | PUNCH_HOLE, s.base + size, SHARED_ROOM - size);
+}
+
 /* ---- copies ---- */
 
 /* The next piece of data from *at on; false: there is none. */
@@ -143,11 +148,25 @@ static bool is_zero(const uint64_t *page) {
     return true;
 }
 
+bool contents_next(uint64_t object, uint64_t *page, void *to) {
+    size_t i = 0;
+    while (i < n_files && files[i] != object) i++;
+    if (!fd || i == n_files || *page >= SHARED_ROOM / PAGE_SIZE) return false;
+    uint64_t limit = (i + 1) * SHARED_ROOM;
+    for (uint64_t at = i * SHARED_ROOM + *page * PAGE_SIZE, end; next_data(fd, &at, &end) && at < limit;)
+        for (; at < MIN(end, limit); at += PAGE_SIZE)
+            if (SYS(pread64, fd, to, PAGE_SIZE, at) == PAGE_SIZE && !is_zero(to)) {
+                *page = at % SHARED_ROOM / PAGE_SIZE;
+                return true;
+            }
+    return false;
+}
+
 uint64_t contents_hash(void) {
     uint64_t page[PAGE_SIZE / 8], h = 0;
     for (uint64_t at = 0, end; fd && next_data(fd, &at, &end);)
         for (; at < end; at += PAGE_SIZE)
             if (SYS(pread64, fd, page, PAGE_SIZE, at) == PAGE_SIZE && !is_zero(page))
-                h += hash_bytes(page, PAGE_SIZE, at);
+                h += hash_bytes(page, PAGE_SIZE, files[at / SHARED_ROOM] + at % SHARED_ROOM); /* in any order */
     return h;
 }

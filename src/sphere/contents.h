@@ -7,6 +7,10 @@
 
 /* Where the file with this number (shared.h) is. `first`: what it contains, if it is new here. */
 struct file_source contents_of(uint64_t object, const struct ev_mapped *first);
+/* The next page of the file, from *page on, that is not zero. False: there is none. */
+bool contents_next(uint64_t object, uint64_t *page, void *to);
+/* What lies behind `size` bytes of a file is zero from now on. */
+void contents_cut(struct file_source s, uint64_t size);
 /* In a copy of the process. */
 void contents_after_fork(void);
 /* Of all of it. */

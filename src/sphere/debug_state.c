@@ -1,5 +1,6 @@
 #include "sphere/debug_state.h"
 
+#include <linux/fcntl.h>
 #include <linux/mman.h>
 
 #include "engine/cache.h"
@@ -20,6 +21,7 @@
 #define ARCH_SET_FS 0x1002
 #define USER_FLAGS 0x244cd5ull
 #define FIXED_FLAGS 0x202ull
+#define PAGE_THERE (3ull << 62) /* of a word of /proc/self/pagemap: in memory, or swapped out */
 
 struct thread *state_thread(uint32_t number) {
     for (struct thread *t = threads_first(); t; t = t->next)
@@ -196,4 +198,45 @@ uint64_t state_hash(void) {
     struct ev_hash h;
     memory_hash_alone(&h);
     return (h.hash + contents_hash()) ^ h.bytes * 0x9e3779b97f4a7c15ull;
+}
+
+/* Where anonymous memory has its first page from *page on, and how many of that mapping; 0: nowhere. */
+static uint64_t find_anonymous(uint64_t object, uint64_t *page, gaddr *addr) {
+    struct mapping m;
+    uint64_t best = UINT64_MAX, n = 0;
+    for (size_t i = 0; aspace_nth(i, &m); i++) {
+        uint64_t first = m.offset / PAGE_SIZE, end = first + (m.end - m.start) / PAGE_SIZE, at = MAX(first, *page);
+        if (m.runtime || m.object != object || at >= end || at >= best) continue;
+        best = at;
+        n = end - at;
+        *addr = m.start + (at - first) * PAGE_SIZE;
+    }
+    *page = best;
+    return n;
+}
+
+static bool next_anonymous(uint64_t object, uint64_t *page, uint8_t *to) {
+    long pagemap = SYS(openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    gaddr addr;
+    bool found = false;
+    for (uint64_t n; !found && (n = find_anonymous(object, page, &addr));)
+        for (; !found && n; n--, addr += PAGE_SIZE, ++*page) {
+            uint64_t word = UINT64_MAX;
+            if (pagemap >= 0) SYS(pread64, pagemap, &word, 8, addr / PAGE_SIZE * 8);
+            found = (word & PAGE_THERE) && state_read(addr, to, PAGE_SIZE) == PAGE_SIZE && !memory_is_zero(to);
+            if (found) break;
+        }
+    if (pagemap >= 0) SYS(close, pagemap);
+    return found;
+}
+
+uint64_t state_shared(uint64_t object, uint64_t page, struct worker_shared *out, size_t cap) {
+    uint64_t n = 0;
+    for (; (n + 1) * sizeof *out <= cap; n++) {
+        bool found = shared_is_file(object) ? contents_next(object, &page, out[n].bytes)
+                                            : next_anonymous(object, &page, out[n].bytes);
+        if (!found) break;
+        out[n].page = page++;
+    }
+    return n;
 }

@@ -17,5 +17,6 @@ uint64_t state_write(gaddr to, const void *from, size_t n);
 uint64_t state_threads(struct thread *t, struct worker_thread *out, size_t cap);
 uint64_t state_regions(size_t first, struct worker_region *out, size_t cap);
 uint64_t state_hash(void);
+uint64_t state_shared(uint64_t object, uint64_t page, struct worker_shared *out, size_t cap);
 
 #endif

@@ -17,6 +17,7 @@
 #include "sphere/objects.h"
 #include "sphere/page_log.h"
 #include "sphere/shared.h"
+#include "sphere/shared_left.h"
 #include "sphere/sys/special.h"
 
 #define FILES_MAX 256
@@ -96,8 +97,25 @@ static bool has_changed;
 
 bool file_changes_any(void) { return has_changed; }
 
+static bool is_mapped_privately(uint64_t dev, uint64_t ino) {
+    struct mapping m;
+    for (size_t i = 0; aspace_nth(i, &m); i++)
+        if (m.file.ino == ino && m.file.dev == dev && (m.flags & MAP_TYPE) == MAP_PRIVATE) return true;
+    return false;
+}
+
+/* What a checkpoint needs to know of a file that processes share. */
+static void note_shared(const struct ev_change *v) {
+    struct file_id id = {.dev = v->dev, .ino = v->ino, .birth = v->birth};
+    if (v->len)
+        left_written(shared_file(&id), v->offset, v + 1, v->len);
+    else
+        left_cut(shared_file(&id), v->size);
+    has_changed |= !v->len && is_mapped_privately(v->dev, v->ino); /* what was behind the end there is gone, too */
+}
+
 static void log_piece(struct change *c, gaddr from, uint32_t len) {
-    has_changed = true;
+    has_changed |= !c->birth;
     struct event *e = event_new(c->t, EV_CHANGE, 0, sizeof(struct ev_change) + len);
     struct ev_change *v = (struct ev_change *)(e + 1);
     memset((uint8_t *)e + e->size - 8, 0, 8);
@@ -108,6 +126,7 @@ static void log_piece(struct change *c, gaddr from, uint32_t len) {
                             .len = len,
                             .birth = c->birth};
     if (len && !guest_read(v + 1, from, len)) v->len = 0;
+    if (c->birth) note_shared(v);
     c->at += len;
 }
 
@@ -334,8 +353,6 @@ static struct known *note(const struct ev_mapped *v) {
     return k;
 }
 
-void file_changes_note(const struct ev_mapped *v) { note(v); }
-
 /* In the channel, which all processes of the replay see; a worker has everything for itself. */
 static struct file_source tracked_source(uint64_t object, const struct ev_mapped *first) {
     if (unlikely(debug_is_on)) return contents_of(object, first);
@@ -371,6 +388,11 @@ static void say_missing(const struct ev_mapped *v) {
         v->size);
 }
 
+uint64_t file_changes_object(const struct ev_mapped *v) {
+    struct file_id id = id_of(v->dev, v->ino, MAPPED_BIRTH(v->flags));
+    return shared_file(&id);
+}
+
 struct file_source file_changes_source(const struct ev_mapped *v) {
     struct known *k = note(v);
     if ((v->flags & MAPPED_TRACKED) || k->in_channel)
@@ -383,9 +405,7 @@ struct file_source file_changes_source(const struct ev_mapped *v) {
 
 /* Where a file has no end of its own: behind others, in the channel or in a worker's memory. */
 static void change_in_place(struct file_source s, const struct ev_change *c) {
-    enum { KEEP_SIZE = 1, PUNCH_HOLE = 2 };
-    if (!c->len && c->size < SHARED_ROOM)
-        SYS(fallocate, s.fd, KEEP_SIZE | PUNCH_HOLE, s.base + c->size, SHARED_ROOM - c->size);
+    if (!c->len) contents_cut(s, c->size);
     if (c->len && c->offset < SHARED_ROOM && c->len <= SHARED_ROOM - c->offset)
         SYS(pwrite64, s.fd, c + 1, c->len, s.base + c->offset);
 }

@@ -32,8 +32,8 @@ struct file_source { /* where a file's contents are to be mapped from */
 
 /* A file is about to be mapped, as the event says. */
 struct file_source file_changes_source(const struct ev_mapped *v);
-/* A file of the program's image, mapped at its start. */
-void file_changes_note(const struct ev_mapped *v);
+/* The number that the file has as a shared object. */
+uint64_t file_changes_object(const struct ev_mapped *v);
 /* Maps the contents at `offset` of fd; pages of this private mapping that the program has written stay as they are. */
 void file_changes_move_private(gaddr start, gaddr end, int prot, int fd, uint64_t offset);
 /* Makes a change in what this process, or all of them, have mapped. */

@@ -50,6 +50,8 @@ static void look_at_range(int pagemap, gaddr start, gaddr end, visit_page *visit
     }
 }
 
+bool memory_is_zero(const void *page) { return is_zero(page); }
+
 static long open_pagemap(void) { return SYS(openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC); }
 
 /* Of a process that has changed its user, these files belong to root, until it says that it may be dumped. */

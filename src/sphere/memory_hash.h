@@ -10,6 +10,7 @@
 bool memory_hash(struct ev_hash *h); /* false: it cannot be told */
 /* In a worker, whose shared memory is private, too, but for files. */
 bool memory_hash_alone(struct ev_hash *h);
+bool memory_is_zero(const void *page);
 
 /* Clears what calls and returns that were under way have left of the code cache's addresses, wherever that is (see
  * snapshot_clear_host_words). */

@@ -16,6 +16,7 @@
 #include "sphere/event_log.h"
 #include "sphere/runtime.h"
 #include "sphere/shared.h"
+#include "sphere/shared_left.h"
 #include "sphere/signals.h"
 #include "sphere/sys/special.h"
 
@@ -207,7 +208,9 @@ void objects_log_mapped(struct thread *t, uint64_t nr, const uint64_t a[6], long
     if ((m.flags & MAP_ANONYMOUS) && (m.flags & MAP_TYPE) == MAP_PRIVATE) v->flags |= MAPPED_PRIVATE;
     if (nr == __NR_mmap) v->object = objects_name(&m.file);
     if (!m.tracked || (m.flags & MAP_ANONYMOUS)) return;
-    v->flags |= MAPPED_TRACKED | first_mapping(t, &m, size, nr == __NR_mmap ? (int)a[4] : -1);
+    int fd = nr == __NR_mmap ? (int)a[4] : -1;
+    v->flags |= MAPPED_TRACKED | first_mapping(t, &m, size, fd);
+    left_object(m.object, v, shared_is_in_memory(fd));
     if (!(v->flags & MAPPED_OWNED)) return;
     if (nr != __NR_shmat)
         log_behind_end(t, &m);

@@ -75,6 +75,19 @@ static bool read_page(struct shared_at at, uint8_t *to) {
     return SYS(pread64, fd_own() + 1, to, PAGE_SIZE, base + at.page * PAGE_SIZE) == PAGE_SIZE;
 }
 
+bool page_log_is(struct shared_at at, uint64_t blocks, bool is_whole, const uint8_t *expected) {
+    static const uint8_t nothing[PAGE_LOG_BLOCK];
+    uint8_t now[PAGE_SIZE];
+    if (!read_page(at, now)) return true; /* it is not mapped any more */
+    for (uint64_t i = 0; i < BLOCKS; i++) {
+        bool has = blocks >> i & 1;
+        if ((has || is_whole) && memcmp(now + i * PAGE_LOG_BLOCK, has ? expected : nothing, PAGE_LOG_BLOCK) != 0)
+            return false;
+        if (has) expected += PAGE_LOG_BLOCK;
+    }
+    return true;
+}
+
 void page_log_released(struct shared_at at) {
     struct copy *c = copy_of(at, true);
     c->is_valid = read_page(at, c->bytes);
@@ -178,27 +191,29 @@ static bool store(struct shared_at at, const uint8_t *from) {
     return SYS(pwrite64, s.fd, from, PAGE_SIZE, s.base + at.page * PAGE_SIZE) == PAGE_SIZE;
 }
 
-static uint64_t count_bits(uint64_t v) {
-    uint64_t n = 0;
-    for (; v; v &= v - 1) n++;
-    return n;
+bool page_log_put(struct shared_at at, uint64_t blocks, bool is_whole, const uint8_t *from) {
+    uint8_t bytes[PAGE_SIZE];
+    if (!shared_is_file(at.object) && !shared_address_of(at)) return true;
+    if (is_whole)
+        memset(bytes, 0, sizeof bytes);
+    else if (!blocks || !load(at, bytes))
+        return !blocks;
+    for (uint64_t i = 0; i < BLOCKS; i++) {
+        if (!(blocks >> i & 1)) continue;
+        memcpy(bytes + i * PAGE_LOG_BLOCK, from, PAGE_LOG_BLOCK);
+        from += PAGE_LOG_BLOCK;
+    }
+    return store(at, bytes);
 }
 
 bool page_log_fill(struct shared_at at) {
     struct page_log_entry e;
     struct page_log_record r;
-    uint8_t bytes[PAGE_SIZE], blocks[PAGE_SIZE];
+    uint8_t blocks[PAGE_SIZE];
     if (!open_log() || !find_entry(the_stream.number, stream_taken(), &e) || !read_at(&r, sizeof r, e.offset))
         return false;
     if (r.object != at.object || r.page != at.page) return false;
-    if (!shared_is_file(at.object) && !shared_address_of(at)) return true;
-    uint64_t n = count_bits(r.blocks) * PAGE_LOG_BLOCK, k = 0;
+    uint64_t n = contents_bytes(r.blocks);
     if (n && !read_at(blocks, n, e.offset + sizeof r)) return false;
-    if (r.flags & PAGE_LOG_WHOLE)
-        memset(bytes, 0, sizeof bytes);
-    else if (!r.blocks || !load(at, bytes))
-        return !r.blocks;
-    for (uint64_t i = 0; i < BLOCKS; i++)
-        if (r.blocks >> i & 1) memcpy(bytes + i * PAGE_LOG_BLOCK, blocks + k++ * PAGE_LOG_BLOCK, PAGE_LOG_BLOCK);
-    return store(at, bytes);
+    return page_log_put(at, r.blocks, r.flags & PAGE_LOG_WHOLE, blocks);
 }

@@ -14,6 +14,8 @@ void page_log_start(int fd);
 void page_log_released(struct shared_at at);
 /* It has come; the ACQUIRE event is not taken yet. */
 void page_log_acquired(struct shared_at at);
+/* In a replay of all processes: whether the page, which has come, holds these blocks, and else zero (is_whole). */
+bool page_log_is(struct shared_at at, uint64_t blocks, bool is_whole, const uint8_t *expected);
 /* What this process has is not what a worker would have: in the child of a fork, or where a file was cut off. */
 void page_log_forget(void);
 
@@ -21,5 +23,7 @@ void page_log_forget(void);
 
 /* The page has come to a worker: it gets its contents. False: the page log does not have them. */
 bool page_log_fill(struct shared_at at);
+/* The same with what a log says: these blocks; the others are zero (is_whole) or as they were. False: there is no such page. */
+bool page_log_put(struct shared_at at, uint64_t blocks, bool is_whole, const uint8_t *from);
 
 #endif

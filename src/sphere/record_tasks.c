@@ -12,6 +12,7 @@
 #include "sphere/mode.h"
 #include "sphere/schedule.h"
 #include "sphere/shared.h"
+#include "sphere/shared_left.h"
 #include "sphere/sys/special.h"
 #include "sphere/task_state.h"
 #include "sphere/thread_end.h"
@@ -42,6 +43,7 @@ static void forked_child(struct thread *t) {
     order_start(t, the_channel->flags & CHANNEL_CHAOS);
     shared_forget_pager();
     shared_disown_all();
+    left_after_fork();
     struct event *e = event_new(t, EV_FORKED, 0, sizeof(struct ev_forked));
     *(struct ev_forked *)(e + 1) = (struct ev_forked){
         .pid = (uint32_t)SYS(getpid), .ppid = (uint32_t)SYS(getppid), .parent = parent, .parent_thread = parent_thread};

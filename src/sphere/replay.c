@@ -142,7 +142,7 @@ void replay_start(struct thread *t, uint64_t stream) {
     stream_take();
     show_as(&s);
     for (uint32_t i = 0; i < s.n_maps; i++) {
-        replay_restore_map(t, (const struct ev_map *)(expect(t, EV_MAP) + 1));
+        replay_restore_map(t, (const struct ev_map *)(expect(t, EV_MAP) + 1), 0);
         stream_take();
     }
     for (uint32_t i = 0; i < s.n_memory; i++) {

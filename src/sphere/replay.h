@@ -16,9 +16,9 @@ void replay_enter_call(void);
 void replay_go_on(struct thread *t) __attribute__((noreturn));
 /* Maps what a recording says was mapped. */
 struct ev_map;
-void replay_restore_map(struct thread *t, const struct ev_map *v);
-/* The same for a shared file, all pages of which are this process's. */
-void replay_restore_shared(struct thread *t, const struct ev_map *v, uint32_t birth, bool owned);
+void replay_restore_map(struct thread *t, const struct ev_map *v, uint32_t birth);
+/* The same for a mapping of the shared object with this number; what is owned of it is known. */
+void replay_restore_shared(struct thread *t, const struct ev_map *v, uint32_t birth, uint64_t object, bool tracked);
 
 /* An R-thread whose process was killed while it ran is stepped to its end (replay_killed.c): whether t is, and whether that is what
  * an instruction of tb's is to be seen for. engine_host.debug, where nobody debugs. */

@@ -9,12 +9,14 @@
 #include "sphere/aio.h"
 #include "sphere/aspace.h"
 #include "sphere/code_watch.h"
+#include "sphere/contents.h"
 #include "sphere/debug.h"
 #include "sphere/file_changes.h"
 #include "sphere/forced_write.h"
 #include "sphere/legacy.h"
 #include "sphere/objects.h"
 #include "sphere/outputs.h"
+#include "sphere/shared.h"
 #include "sphere/signals.h"
 #include "sphere/sys/model.h"
 #include "sphere/sys/special.h"
@@ -201,30 +203,30 @@ static void put_map(struct thread *t, const struct mapping *m, int fd, uint64_t 
     if (ret) replay_diverged(t, NULL, "the program cannot be mapped", m->start, (uint64_t)-ret);
 }
 
-void replay_restore_shared(struct thread *t, const struct ev_map *v, uint32_t birth, bool owned) {
+void replay_restore_shared(struct thread *t, const struct ev_map *v, uint32_t birth, uint64_t object, bool tracked) {
     struct mapping m = mapping_of(v, birth);
-    struct ev_mapped mapped = {.object = v->object,
-                               .dev = v->dev,
-                               .ino = v->ino,
-                               .size = v->size,
-                               .mtime_ns = v->mtime_ns,
-                               .ctime_ns = v->ctime_ns,
-                               .flags = MAPPED_TRACKED | (uint64_t)birth << 32};
-    m.tracked = true;
-    m.object = shared_file(&m.file);
-    struct file_source from = file_changes_source(&mapped);
+    struct file_source from = {.fd = -1};
+    m.tracked = tracked;
+    m.object = object;
+    if (shared_is_file(object)) from = contents_of(object, NULL);
     put_map(t, &m, from.fd, from.base);
-    if (owned) shared_own(m.object, PAGE_UP(v->size) / PAGE_SIZE);
 }
 
-void replay_restore_map(struct thread *t, const struct ev_map *v) {
-    struct mapping m = mapping_of(v, 0);
-    if (!is_unnamed(&v->object))
-        file_changes_note(&(struct ev_mapped){.object = v->object, .dev = v->dev, .ino = v->ino, .size = v->size});
-    int fd = is_unnamed(&v->object) ? -1 : objects_open(&v->object);
+void replay_restore_map(struct thread *t, const struct ev_map *v, uint32_t birth) {
+    struct mapping m = mapping_of(v, birth);
+    struct file_source from = {.fd = -1};
+    if (!is_unnamed(&v->object)) {
+        struct ev_mapped mapped = {.object = v->object,
+                                   .dev = v->dev,
+                                   .ino = v->ino,
+                                   .size = v->size,
+                                   .mtime_ns = v->mtime_ns,
+                                   .ctime_ns = v->ctime_ns,
+                                   .flags = (uint64_t)birth << 32};
+        from = file_changes_source(&mapped);
+    }
     if (debug_is_on) m.flags = (m.flags & ~(uint32_t)MAP_TYPE) | MAP_PRIVATE; /* as in map_again() */
-    put_map(t, &m, fd, 0);
-    if (fd >= 0) SYS(close, fd);
+    put_map(t, &m, from.fd, from.base);
 }
 
 struct ev_syscall replay_take_call(struct thread *t, const struct event *e, uint64_t nr, const uint64_t a[6]) {

@@ -8,6 +8,7 @@
 #include "sphere/debug.h"
 #include "sphere/page_log.h"
 #include "sphere/recorded_insn.h"
+#include "sphere/runtime.h"
 #include "sphere/shared_values.h"
 
 #define STUCK_AFTER 1200 /* tenths of a second without any progress */
@@ -82,8 +83,20 @@ static void await_page(struct thread *t, const struct event *e, const struct ev_
 }
 
 /* In a worker, which is alone. */
-static void fill_page(struct thread *t, struct shared_at at) {
-    if (!page_log_fill(at)) debug_end(t, WORKER_FAILED, 0, "what this process shares with others is not known here");
+static void fill_page(struct thread *t, struct shared_at at, const struct event *e) {
+    const struct ev_contents *c = event_contents(e);
+    bool is_known =
+        c ? page_log_put(at, c->blocks, c->flags & CONTENTS_WHOLE, (const uint8_t *)(c + 1)) : page_log_fill(at);
+    if (!is_known) debug_end(t, WORKER_FAILED, 0, "what this process shares with others is not known here");
+}
+
+/* Contents of a page that was nobody's, or of a process that was killed, come behind the event. */
+static void verify_page(struct thread *t, const struct event *e, const struct ev_page *v) {
+    const struct ev_contents *c = event_contents(e);
+    struct shared_at at = {v->object, v->page};
+    if (!c || v->from || v->writable == 2) return;
+    if (!page_log_is(at, c->blocks, c->flags & CONTENTS_WHOLE, (const uint8_t *)(c + 1)))
+        replay_diverged(t, e, "what a shared page holds", v->object, v->page);
 }
 
 void replay_acquire_next(struct thread *t, const struct event *e) {
@@ -94,7 +107,8 @@ void replay_acquire_next(struct thread *t, const struct event *e) {
     bool is_here = shared_owns(at); /* another R-thread has got it */
     shared_active = true;
     shared_take(at);
-    if (unlikely(debug_is_on) && !is_here) fill_page(t, at);
+    if (unlikely(debug_is_on) && !is_here) fill_page(t, at, e);
+    if (unlikely(the_runtime.verify) && !debug_is_on && !is_here) verify_page(t, e, &v);
     if (unlikely(page_log_is_written) && !is_here) page_log_acquired(at);
     stream_take();
     if (v.from || v.writable == 2) replay_take_memory(t);

@@ -11,7 +11,9 @@
 #include "log/snapshot.h"
 #include "sphere/aspace.h"
 #include "sphere/channel.h"
+#include "sphere/contents.h"
 #include "sphere/debug.h"
+#include "sphere/file_changes.h"
 #include "sphere/fork_advice.h"
 #include "sphere/replay.h"
 #include "sphere/runtime.h"
@@ -22,6 +24,7 @@
 
 #define ARCH_SET_FS 0x1002
 #define BATCH 256 /* pages whose entries are read at once */
+#define OWNED_MOST SHARED_CHUNK_PAGES
 
 static void damaged(const char *what) __attribute__((noreturn));
 static void damaged(const char *what) { die("a checkpoint of the recording is damaged: %s", what); }
@@ -65,10 +68,51 @@ static void fill_blocks(int fd, uint64_t from, const struct image_page *p) {
     if (opened) SYS(mprotect, p->address, PAGE_SIZE, aspace_host_prot((int)m.prot));
 }
 
+static const struct snapshot_object *objects; /* shared memory */
+static uint64_t n_objects;
+
+static gaddr address_in(const struct mapping *m, struct shared_at at) {
+    uint64_t first = m->offset / PAGE_SIZE, n = (m->end - m->start) / PAGE_SIZE;
+    bool shows = m->object == at.object && at.page >= first && at.page - first < n;
+    return shows ? m->start + (at.page - first) * PAGE_SIZE : 0;
+}
+
+/* Where anonymous memory is mapped, tracked or not; 0: nowhere. */
+static gaddr address_of(struct shared_at at) {
+    static struct mapping m; /* the last one */
+    gaddr addr = address_in(&m, at);
+    for (size_t i = 0; !addr && aspace_nth(i, &m); i++) addr = address_in(&m, at);
+    return addr;
+}
+
+/* A page of shared memory: of a file's contents, or wherever it is mapped. Anonymous memory that is not mapped any more is gone. */
+static void fill_shared(int fd, uint64_t from, const struct image_page *p) {
+    static uint8_t bytes[PAGE_SIZE], now[PAGE_SIZE];
+    uint64_t slot = (p->address - SHARED_PAGES_AT) / SHARED_PAGES_ROOM;
+    if (slot >= n_objects) damaged("a page of shared memory that is not there");
+    struct shared_at at = {objects[slot].object, p->address % SHARED_PAGES_ROOM / PAGE_SIZE};
+    if (!shared_is_file(at.object)) {
+        struct image_page there = {address_of(at), p->blocks};
+        if (there.address) fill_blocks(fd, from, &there);
+        return;
+    }
+    struct file_source s = contents_of(at.object, NULL);
+    read_at(fd, bytes, PAGE_SIZE, from);
+    if (~p->blocks) read_at(s.fd, now, PAGE_SIZE, s.base + at.page * PAGE_SIZE);
+    for (uint64_t i = 0; i < PAGE_SIZE / IMAGE_BLOCK; i++)
+        if (!(p->blocks >> i & 1)) memcpy(bytes + i * IMAGE_BLOCK, now + i * IMAGE_BLOCK, IMAGE_BLOCK);
+    if (SYS(pwrite64, s.fd, bytes, PAGE_SIZE, s.base + at.page * PAGE_SIZE) != PAGE_SIZE)
+        die("no memory for shared files");
+}
+
 static void fill_batch(int fd, uint64_t from, const struct image_page *p, uint64_t n) {
     for (uint64_t i = 0, run; i < n; i += run) {
         run = 1;
         if (p[i].address % PAGE_SIZE) damaged("a page at an odd address");
+        if (p[i].address >= SHARED_PAGES_AT) {
+            fill_shared(fd, from + i * PAGE_SIZE, &p[i]);
+            continue;
+        }
         if (~p[i].blocks) {
             fill_blocks(fd, from + i * PAGE_SIZE, &p[i]);
             continue;
@@ -173,7 +217,7 @@ static void restore_threads(struct thread *t, const struct snapshot *s) {
 static uint64_t snapshot_len(const struct snapshot *s) {
     return sizeof *s + s->n_threads * (sizeof(struct snapshot_thread) + s->extended_size) +
            s->n_regions * sizeof(struct snapshot_region) + s->n_advice * sizeof(struct snapshot_advice) +
-           s->filters_len;
+           s->n_objects * sizeof(struct snapshot_object) + s->n_owned * sizeof(struct snapshot_owned) + s->filters_len;
 }
 
 static void check(const struct snapshot *s, uint64_t len) {
@@ -181,7 +225,9 @@ static void check(const struct snapshot *s, uint64_t len) {
     if (s->n_threads > SNAPSHOT_THREADS_MAX || s->n_regions > SNAPSHOT_REGIONS_MAX ||
         s->extended_size > SNAPSHOT_EXTENDED_MAX)
         damaged("impossible numbers");
-    if (s->filters_len > SNAPSHOT_FILTERS_MAX || s->n_advice > SNAPSHOT_ADVICE_MAX) damaged("impossible numbers");
+    if (s->filters_len > SNAPSHOT_FILTERS_MAX || s->n_advice > SNAPSHOT_ADVICE_MAX ||
+        s->n_objects > SNAPSHOT_OBJECTS_MAX || s->n_owned > SNAPSHOT_OWNED_MAX)
+        damaged("impossible numbers");
     if (snapshot_len(s) != len) damaged("its length");
     if (s->xcr0 != sigframe_extended_mask() || s->extended_size != ((sigframe_extended_size() + 7) & ~7ul))
         die("checkpoints of the recording are those of another processor");
@@ -204,23 +250,47 @@ static void restore_process(struct process *p, const struct snapshot *s) {
     fmt_into(the_runtime.exe_path, sizeof the_runtime.exe_path, "%s", exe);
 }
 
+/* What others have written to a file that was inherited is known by who has its begin (SNAPSHOT_INHERITED). */
+static void restore_object(const struct snapshot_object *o) {
+    struct ev_mapped first = o->first;
+    struct file_source to;
+    first.flags = MAPPED_TRACKED | (first.flags & ~0xffffffffull);
+    if (o->flags & SNAPSHOT_INHERITED) first.object = (struct object_name){0, 0};
+    if (!shared_is_file(o->object)) return;
+    if (first.ino && file_changes_object(&first) != o->object) damaged("a shared file");
+    to = first.ino ? file_changes_source(&first) : contents_of(o->object, NULL);
+    if (o->cut < SHARED_PAGES_ROOM) contents_cut(to, o->cut);
+}
+
+static void restore_shared(const struct snapshot *s) {
+    const uint8_t *end = (const uint8_t *)s + snapshot_len(s) - s->filters_len;
+    const struct snapshot_owned *owned = (const struct snapshot_owned *)end - s->n_owned;
+    objects = (const struct snapshot_object *)owned - s->n_objects;
+    n_objects = s->n_objects;
+    for (uint32_t i = 0; i < s->n_objects; i++) restore_object(&objects[i]);
+    for (uint32_t i = 0; i < s->n_owned; i++) {
+        if (owned[i].n > OWNED_MOST || owned[i].page > SHARED_ROOM / PAGE_SIZE) damaged("pages that nobody can own");
+        shared_set_owned(owned[i].object, owned[i].page, owned[i].n);
+    }
+}
+
 static void restore_mappings(struct thread *t, const struct snapshot *s) {
     const uint8_t *threads = (const uint8_t *)(s + 1);
     const struct snapshot_region *r =
         (const void *)(threads + s->n_threads * (sizeof(struct snapshot_thread) + s->extended_size));
     for (uint32_t i = 0; i < s->n_regions; i++) {
-        if (r[i].tracked)
-            replay_restore_shared(t, &r[i].map, r[i].birth, r[i].tracked == 1);
+        bool is_anonymous = r[i].map.flags & MAP_ANONYMOUS;
+        if (r[i].object && (r[i].tracked || is_anonymous))
+            replay_restore_shared(t, &r[i].map, r[i].birth, r[i].object, r[i].tracked);
         else
-            replay_restore_map(t, &r[i].map);
+            replay_restore_map(t, &r[i].map, r[i].birth);
     }
     shared_set_anonymous(s->anonymous);
     aspace_put_brk(s->brk_start, s->brk_end);
 }
 
 static void restore_advice(const struct snapshot *s) {
-    const char *end = (const char *)s + snapshot_len(s) - s->filters_len;
-    fork_advice_restore((const struct snapshot_advice *)end - s->n_advice, s->n_advice);
+    fork_advice_restore((const struct snapshot_advice *)objects - s->n_advice, s->n_advice);
 }
 
 static void restore_filters(const struct snapshot *s) {
@@ -245,8 +315,11 @@ void restore_start(struct thread *t, uint64_t stream, int image) {
     if (!stream_attach_reader_at(fd_own() + 1, stream, s->position, s->event)) damaged("its place in the log");
     schedule_start(t);
     restore_process(t->process, s);
+    shared_stay_open(true);
+    restore_shared(s);
     restore_mappings(t, s);
     fill_memory(image, &head);
+    shared_stay_open(false);
     restore_advice(s);
     SYS(close, image);
     t->tgid = t->process->pid;

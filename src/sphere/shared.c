@@ -193,11 +193,14 @@ static void note_tracked(const struct mapping *m) {
     shared_highest = MAX(shared_highest, m->end);
 }
 
+static bool stays_open; /* for now */
+
 void shared_reprotect(gaddr start, gaddr end) {
     const struct mapping *m;
     for (gaddr at = start; at < end && (m = aspace_next(at)) && m->start < end; at = m->end) {
         if (!m->tracked) continue;
         note_tracked(m);
+        if (unlikely(stays_open)) continue;
         gaddr stop = MIN(m->end, end), lo = MAX(m->start, at);
         for (gaddr run; lo < stop; lo = run) { /* runs of pages that are not owned */
             bool ours = shared_owns(shared_page_of(m, lo));
@@ -269,7 +272,7 @@ static void open_all(uint64_t object) {
 }
 
 void shared_own(uint64_t object, uint64_t n) {
-    for (uint64_t i = 0; i < n; i++) *owned_word((struct shared_at){object, i}, true) |= 1ull << (i % 64);
+    shared_set_owned(object, 0, n);
     open_all(object);
 }
 
@@ -301,43 +304,27 @@ void shared_each_owned(struct thread *t, uint8_t flags,
                 visit(t, (struct shared_at){owned[i].object, owned[i].number * SHARED_CHUNK_PAGES + page}, flags);
 }
 
-bool shared_is_left(const struct mapping *m) {
-    if (!m->tracked || !tables || !shared_is_file(m->object)) return false;
-    return tables->pages[shared_index((struct shared_at){m->object, 0}, 0)].outsiders;
-}
-
-/* All pages up to the end of the file are owned, none behind it; or none, because it is left to outsiders. */
-static bool is_ours(const struct mapping *m) {
-    uint64_t file_pages = shared_is_left(m) ? 0 : PAGE_UP(m->file.size) / PAGE_SIZE;
-    if (!m->file.ino || (m->flags & MAP_TYPE) == MAP_PRIVATE || !(m->prot & (PROT_READ | PROT_WRITE))) return false;
-    for (gaddr at = m->start; at < m->end; at += PAGE_SIZE) {
-        struct shared_at page = shared_page_of(m, at);
-        if (shared_owns(page) != (page.page < file_pages)) return false;
+const uint64_t *shared_nth_owned(uint64_t *i, uint64_t *object, uint64_t *number) {
+    for (; owned && *i <= owned_mask; ++*i) {
+        const struct owned *o = &owned[*i];
+        *object = o->object;
+        *number = o->number;
+        for (uint64_t k = 0; o->object && k < ARRAY_LEN(o->bits); k++)
+            if (o->bits[k]) return o->bits;
     }
-    return true;
+    return NULL;
 }
 
-static bool is_all_mapped(void) {
-    for (uint64_t i = 0; owned && i <= owned_mask; i++)
-        for (uint64_t page = 0; owned[i].object && page < SHARED_CHUNK_PAGES; page++)
-            if ((owned[i].bits[page / 64] >> (page % 64) & 1) &&
-                !shared_address_of((struct shared_at){owned[i].object, owned[i].number * SHARED_CHUNK_PAGES + page}))
-                return false;
-    return true;
-}
-
-bool shared_is_all_ours(uint64_t most) {
-    bool ours = true;
-    uint64_t bytes = 0;
+void shared_stay_open(bool open) {
+    stays_open = open;
+    if (open) return;
     lock_take(&cache_lock);
-    const struct mapping *m;
-    for (gaddr from = 0; ours && (m = next_near(from)); from = m->end) {
-        if (!m->tracked) continue;
-        bytes += m->end - m->start;
-        ours = bytes <= most && is_ours(m);
-    }
+    shared_reprotect(0, LAYOUT_GUEST_END);
     lock_drop(&cache_lock);
-    return ours && is_all_mapped();
+}
+
+void shared_set_owned(uint64_t object, uint64_t page, uint64_t n) {
+    for (uint64_t i = page; i < page + n; i++) *owned_word((struct shared_at){object, i}, true) |= 1ull << (i % 64);
 }
 
 void shared_close_all(void) {

@@ -62,12 +62,11 @@ void shared_each_owned(struct thread *t, uint8_t flags,
 /* All memory is accessible from now on, nothing is tracked. */
 void shared_abandon(void);
 
-/* Whether no other process has any part of what is tracked here, and it is files, mapped shared, with all that is owned of them, `most` bytes at
- * most: then mappings hold all that there is to know of them. */
-bool shared_is_all_ours(uint64_t most);
-
-/* Whether it is a file that is left to outsiders. */
-bool shared_is_left(const struct mapping *m);
+/* The next chunk, from number *i on, of which pages are owned: a bit for each. NULL: none. */
+const uint64_t *shared_nth_owned(uint64_t *i, uint64_t *object, uint64_t *number);
+/* In a process that is restored, before anything of it is mapped: pages that are owned, while the others stay open, too, to be filled. */
+void shared_set_owned(uint64_t object, uint64_t page, uint64_t n);
+void shared_stay_open(bool open);
 
 /* The page of a tracked mapping that addr is on. */
 struct shared_at shared_page_of(const struct mapping *m, gaddr addr);
@@ -95,6 +94,8 @@ void shared_had_bus(void);
 
 /* Whether a new mapping of a file is tracked. */
 bool shared_tracks(int fd, uint64_t object);
+/* Whether a file has no contents but in memory; fd -1: a System V segment. */
+bool shared_is_in_memory(int fd);
 /* mode.acquire */
 void shared_acquire(struct thread *t, struct shared_at at, gaddr addr);
 /* Hands over pages that others want. The caller has the turn. flags: EVF_* of the events. computing: it will go on at once. */
@@ -120,6 +121,9 @@ void shared_forget_pager(void);
 bool shared_end_pager(void);
 /* The stream has its last event. */
 void shared_ended(void);
+
+/* Whether R-threads wait for pages. */
+bool shared_is_awaited(void);
 
 /* For shared_stop.c: our entry in the tables (NULL: none), the bell of another one, whether that one can still answer. */
 struct shared_sharer *shared_self(void);

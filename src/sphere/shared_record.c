@@ -20,6 +20,7 @@
 #include "sphere/event_log.h"
 #include "sphere/gate.h"
 #include "sphere/shared.h"
+#include "sphere/shared_left.h"
 #include "sphere/shared_stop.h"
 #include "sphere/shared_values.h"
 #include "sphere/signals.h"
@@ -114,9 +115,9 @@ static void pass(struct shared_page *p, uint64_t next) {
 
 /* ---- taking ---- */
 
-static struct ev_page *log_page(struct thread *t, enum event_kind kind, struct shared_at at, uint32_t version,
-                                uint64_t from, uint8_t flags) {
-    struct event *e = event_new(t, kind, 0, sizeof(struct ev_page));
+static struct ev_page *log_sized(struct thread *t, enum event_kind kind, struct shared_at at, uint32_t version,
+                                 uint64_t from, uint8_t flags, uint64_t behind) {
+    struct event *e = event_new(t, kind, 0, sizeof(struct ev_page) + behind);
     e->flags = flags;
     if (t == pager) { /* is no R-thread */
         e->thread = e->regs = 0;
@@ -125,6 +126,24 @@ static struct ev_page *log_page(struct thread *t, enum event_kind kind, struct s
     struct ev_page *v = (struct ev_page *)(e + 1);
     *v = (struct ev_page){
         .object = at.object, .page = at.page, .version = version, .writable = 1, .from = (uint32_t)(from + 1)};
+    return v;
+}
+
+static struct ev_page *log_page(struct thread *t, enum event_kind kind, struct shared_at at, uint32_t version,
+                                uint64_t from, uint8_t flags) {
+    return log_sized(t, kind, at, version, from, flags, 0);
+}
+
+/* The page is open. */
+static struct ev_page *log_acquired(struct thread *t, struct shared_at at, gaddr addr, uint32_t version,
+                                    uint64_t from) {
+    static uint8_t bytes[PAGE_SIZE];
+    struct ev_contents contents;
+    bool has = left_acquired(at, addr, &contents, bytes);
+    uint32_t n = has ? contents_bytes(contents.blocks) : 0;
+    struct ev_page *v = log_sized(t, EV_ACQUIRE, at, version, from, 0, has ? sizeof contents + n : 0);
+    if (has) *(struct ev_contents *)(v + 1) = contents;
+    if (has) memcpy((struct ev_contents *)(v + 1) + 1, bytes, n);
     return v;
 }
 
@@ -147,11 +166,11 @@ static void note_taken(const struct shared_page *p) {
 }
 
 /* p is ours in the tables. from: the stream that had it and is no more, or -1. */
-static void take(struct thread *t, struct shared_at at, struct shared_page *p, uint64_t from) {
+static void take(struct thread *t, struct shared_at at, gaddr addr, struct shared_page *p, uint64_t from) {
     p->since_ns = last_take_ns = now_ns();
     note_taken(p);
     shared_take(at);
-    log_page(t, EV_ACQUIRE, at, p->version, from, 0);
+    log_acquired(t, at, addr, p->version, from);
 }
 
 /* Pages that nobody has owned yet are likely to be wanted together. */
@@ -166,7 +185,7 @@ static void take_around(struct thread *t, struct shared_at at, gaddr addr) {
         if (owner_of(p, index) ||
             !__atomic_compare_exchange_n(&p->owner, &nobody, me, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
             return;
-        take(t, next, p, UINT64_MAX);
+        take(t, next, addr + i * PAGE_SIZE, p, UINT64_MAX);
     }
 }
 
@@ -182,8 +201,8 @@ static bool inherit(struct thread *t, struct shared_at at, struct shared_page *p
         SYS(nanosleep, &ms, 0);
     }
     __atomic_add_fetch(&p->version, 1, __ATOMIC_RELEASE);
-    take(t, at, p, OWNER_STREAM(owner));
     if (!addr) addr = shared_address_of(at);
+    take(t, at, addr, p, OWNER_STREAM(owner));
     if (addr && (fate == KILLED || p->outsiders)) event_memory(t, EV_MEMORY, addr, PAGE_SIZE, false);
     announce(p);
     return true;
@@ -203,6 +222,8 @@ static void await(uint64_t index, bool begin) {
         if (__atomic_compare_exchange_n(&awaited[i], &from, to, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) return;
     }
 }
+
+bool shared_is_awaited(void) { return __atomic_load_n(&n_awaited, __ATOMIC_SEQ_CST) != 0; }
 
 static bool is_awaited(uint64_t index) {
     for (int i = 0; i < AWAITED; i++)
@@ -257,8 +278,8 @@ static void take_values(struct thread *t, struct shared_at at, struct shared_pag
     p->since_ns = last_take_ns = now_ns();
     note_taken(p);
     shared_take(at);
-    log_page(t, EV_ACQUIRE, at, p->version, UINT64_MAX, 0)->writable = 2;
     if (!addr) addr = shared_address_of(at);
+    log_acquired(t, at, addr, p->version, UINT64_MAX)->writable = 2;
     if (addr) event_memory(t, EV_MEMORY, addr, PAGE_SIZE, false);
 }
 
@@ -286,10 +307,10 @@ void shared_acquire(struct thread *t, struct shared_at at, gaddr addr) {
         if (!owner) {
             if (becomes_ours(p, 0)) {
                 take_around(t, at, addr);
-                take(t, at, p, UINT64_MAX); /* the one that is needed comes last */
+                take(t, at, addr, p, UINT64_MAX); /* the one that is needed comes last */
             }
         } else if (is_free(owner)) {
-            if (becomes_ours(p, owner)) take(t, at, p, UINT64_MAX);
+            if (becomes_ours(p, owner)) take(t, at, addr, p, UINT64_MAX);
         } else if (owner == OWNER_VALUES) {
             if (t->access_will_do && values_will_do(p)) break;
             if (values_take_back(p, me)) take_values(t, at, p, addr);
@@ -324,6 +345,7 @@ static struct shared_at at_index(uint64_t index) {
 static void release(struct thread *t, uint64_t index, uint64_t next, uint8_t flags) {
     struct shared_page *p = &shared_tables()->pages[index];
     struct shared_at at = at_index(index);
+    left_released(at);
     shared_give(at);
     log_page(t, EV_RELEASE, at, p->version, UINT64_MAX, flags);
     stream_commit();
@@ -440,12 +462,15 @@ static void log_release(struct thread *t, struct shared_at at, uint8_t flags) {
     log_page(t, EV_RELEASE, at, shared_tables()->pages[shared_index(at, 0)].version, UINT64_MAX, flags);
 }
 
+static void leave(struct thread *t, struct shared_at at, uint8_t flags) { left_released(at); }
+
 static void give_up(struct thread *t, struct shared_at at, uint8_t flags) {
     struct shared_page *p = &shared_tables()->pages[shared_index(at, 0)];
     pass(p, OWNER_NOBODY);
 }
 
 void shared_release_all(struct thread *t, uint8_t flags) {
+    shared_each_owned(t, flags, leave);
     shared_close_all();
     shared_each_owned(t, flags, log_release);
     stream_commit();
@@ -578,9 +603,9 @@ void shared_forget_pager(void) {
 
 #define TMPFS_MAGIC_ 0x01021994
 
-static bool is_in_memory(int fd) {
+bool shared_is_in_memory(int fd) {
     uint64_t fs[16];
-    return SYS(fstatfs, fd, fs) == 0 && fs[0] == TMPFS_MAGIC_;
+    return fd < 0 || (SYS(fstatfs, fd, fs) == 0 && fs[0] == TMPFS_MAGIC_);
 }
 
 /* The mapping can be written, now or after mprotect. */
@@ -588,7 +613,7 @@ static bool is_writable(int fd) { return (SYS(fcntl, fd, F_GETFL) & O_ACCMODE) =
 
 bool shared_tracks(int fd, uint64_t object) {
     if (!shared_tables()) return false;
-    return fd < 0 || is_writable(fd) || is_in_memory(fd) || shared_object_is_known(object);
+    return is_writable(fd) || shared_is_in_memory(fd) || shared_object_is_known(object);
 }
 
 /* A small file that has a name and was opened for writing, as by who makes it if it is not there, but is mapped for reading only

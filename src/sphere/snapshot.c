@@ -14,6 +14,7 @@
 #include "sphere/runtime.h"
 #include "sphere/schedule.h"
 #include "sphere/shared.h"
+#include "sphere/shared_left.h"
 #include "sphere/sigframe.h"
 
 #define FX_OPCODE 6
@@ -49,11 +50,15 @@ static size_t filters_len(const struct seccomp *s) {
 
 static const struct snapshot_advice *advice; /* of the snapshot that is being taken */
 static size_t n_advice;
+static uint32_t n_objects, n_owned;
 
 size_t snapshot_size(const struct thread *t) {
     n_advice = fork_advice_list(&advice);
+    left_count(&n_objects, &n_owned);
     return sizeof(struct snapshot) + count_threads() * (sizeof(struct snapshot_thread) + extended_size()) +
-           count_regions() * sizeof(struct snapshot_region) + n_advice * sizeof *advice + filters_len(&t->seccomp);
+           count_regions() * sizeof(struct snapshot_region) + n_advice * sizeof *advice +
+           n_objects * sizeof(struct snapshot_object) + n_owned * sizeof(struct snapshot_owned) +
+           filters_len(&t->seccomp);
 }
 
 /* ---- R-threads ---- */
@@ -145,7 +150,9 @@ void snapshot_write(struct thread *t, uint64_t event, uint64_t position, uint64_
                            .n_filters = (uint32_t)t->seccomp.count,
                            .filters_len = filters_len(&t->seccomp),
                            .n_advice = (uint32_t)n_advice,
-                           .anonymous = (uint32_t)shared_count_anonymous()};
+                           .anonymous = (uint32_t)shared_count_anonymous(),
+                           .n_objects = n_objects,
+                           .n_owned = n_owned};
     aspace_get_brk(&s->brk_start, &s->brk_end);
     for (int i = 0; i < SNAPSHOT_SIGNALS; i++) {
         const struct ksigaction *a = &t->process->action[i + 1];
@@ -162,13 +169,16 @@ void snapshot_write(struct thread *t, uint64_t event, uint64_t position, uint64_
     struct mapping m;
     for (size_t i = 0; aspace_nth(i, &m); i++) {
         if (m.runtime) continue;
-        *(struct snapshot_region *)at = (struct snapshot_region){.map = objects_map_of(&m),
-                                                                 .tracked = m.tracked + shared_is_left(&m),
-                                                                 .birth = m.tracked ? m.file.birth : 0};
+        *(struct snapshot_region *)at = (struct snapshot_region){
+            .map = objects_map_of(&m), .object = m.object, .tracked = m.tracked, .birth = m.file.birth};
         at += sizeof(struct snapshot_region);
     }
     memcpy(at, advice, n_advice * sizeof *advice);
     at += n_advice * sizeof *advice;
+    left_write_objects((struct snapshot_object *)at);
+    at += n_objects * sizeof(struct snapshot_object);
+    left_write_owned((struct snapshot_owned *)at);
+    at += n_owned * sizeof(struct snapshot_owned);
     for (int i = 0; i < t->seccomp.count; i++) {
         const struct seccomp_filter *f = seccomp_nth(&t->seccomp, i);
         seccomp_to_text(f, (char *)at);

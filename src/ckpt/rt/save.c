@@ -11,6 +11,7 @@
 #include "inproc/layout.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
+#include "log/snapshot.h"
 #include "sphere/aspace.h"
 #include "sphere/channel.h"
 #include "sphere/gate.h"
@@ -25,6 +26,8 @@
 
 uint64_t save_interval_ms = 1000;
 bool save_stretches = true;
+uint64_t save_shared_pages;
+const struct save_more *save_more;
 
 static struct ckpt_area *area; /* NULL: no checkpoints */
 static uint32_t area_ring;
@@ -91,7 +94,7 @@ bool save_can_be_afforded(uint64_t now) {
     uint64_t pages = 0;
     if (has_first || !save_stretches) return true;
     if (saver_start()) saver_do(count_pages, &pages);
-    due_at = MAX(due_at, began_at + pages * FIRST_NS * COST_SHARE);
+    due_at = MAX(due_at, began_at + (pages + save_shared_pages) * FIRST_NS * COST_SHARE);
     has_first = now >= due_at;
     return has_first;
 }
@@ -165,8 +168,21 @@ static void put_pages(const struct mapping *m, gaddr start, gaddr end) {
     if (closed) SYS(mprotect, m->start, m->end - m->start, aspace_host_prot((int)m->prot));
 }
 
+void *save_room(void) { return given_up ? NULL : reserve(); }
+
+void save_put(uint64_t address, bool has_base) { put(AREA_PAGE, has_base ? AREA_FILE_BASE : 0, address, PAGE_SIZE); }
+
+/* Where shared memory is in the store, nothing is ever dropped. */
+static void put_dropped(const struct ckpt_range *list, size_t n) {
+    struct ckpt_range last = n ? list[n - 1] : (struct ckpt_range){0, 0};
+    if (!n) return;
+    last.end = MIN(last.end, SHARED_PAGES_AT);
+    put_bytes(AREA_DROPPED, list, (n - 1) * sizeof *list);
+    put_bytes(AREA_DROPPED, &last, sizeof last);
+}
+
 static void put_set(const struct track_set *set) {
-    put_bytes(AREA_DROPPED, set->dropped, set->n_dropped * sizeof *set->dropped);
+    put_dropped(set->dropped, set->n_dropped);
     for (size_t i = 0; i < set->n_written && !given_up; i++) {
         struct mapping m;
         for (gaddr at = set->written[i].start, end = set->written[i].end; at < end && !given_up; at = m.end) {
@@ -216,11 +232,13 @@ bool save_checkpoint(const struct ckpt_place *place, const void *state, size_t l
     put_bytes(AREA_BEGIN, place, sizeof *place);
     call_taker();
     put_set(&set);
+    if (save_more) save_more->save();
     put_bytes(AREA_STATE, state, len);
     bool complete = !given_up;
     if (reserve()) put(complete ? AREA_END : AREA_GIVE_UP, 0, 0, 0);
     call_taker();
     if (!complete) return give_up_for_good("a page could not be saved"), false;
+    if (save_more) save_more->saved();
     stretch(began, set.n_pages);
     return true;
 }

@@ -21,6 +21,8 @@
 extern uint64_t save_interval_ms;
 /* `--debug ckpt-stretch=0`: the interval is kept whatever it costs. For tests. */
 extern bool save_stretches;
+/* Pages of shared memory that a checkpoint will have, beside those that the process has for itself. */
+extern uint64_t save_shared_pages;
 
 /* When a stream begins: at the start, after exec, after a fork in the child. Nothing more happens until a checkpoint is due. */
 void save_start(int channel_fd, uint32_t ring, uint64_t stream);
@@ -32,5 +34,15 @@ bool save_is_due(uint64_t now);
 bool save_can_be_afforded(uint64_t now);
 /* False: not taken, because the controller has no room or no wish, or memory cannot be tracked. */
 bool save_checkpoint(const struct ckpt_place *place, const void *state, size_t len, bool last);
+
+/* What checkpoints hold beside private memory (sphere/shared_left.h). */
+struct save_more {
+    void (*save)(void);  /* while one is saved: puts pages */
+    void (*saved)(void); /* it is */
+};
+extern const struct save_more *save_more; /* NULL: nothing */
+/* For these: room for a page, NULL if the checkpoint is given up; and that it is there now. has_base: what is zero is stored, too. */
+void *save_room(void);
+void save_put(uint64_t address, bool has_base);
 
 #endif

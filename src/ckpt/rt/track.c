@@ -6,7 +6,6 @@
 #include "ckpt/rt/track_parts.h"
 #include "engine/cache.h"
 #include "inproc/lock.h"
-#include "sphere/shared.h"
 
 #define CHANGED_MOST 2048 /* ranges: more become coarser */
 
@@ -87,12 +86,6 @@ static bool collect_mapping(const struct mapping *m, struct ranges *news) {
     return c == COLLECTED;
 }
 
-/* What writes to a shared file may come another way than through this mapping: all of it counts, up to the file's end. */
-static void add_shared_file(const struct mapping *m) {
-    uint64_t behind = PAGE_UP(m->file.size);
-    if (m->offset < behind) ranges_add(&written, m->start, MIN(m->end, m->start + (behind - m->offset)));
-}
-
 struct job {
     struct track_set *out;
     bool fine;
@@ -109,10 +102,7 @@ static void collect(void *arg) {
     ranges_clear(&written);
     j->fine = true;
     for (size_t i = 0; j->fine && aspace_nth(i, &m); i++)
-        if (is_ours(&m))
-            j->fine = collect_mapping(&m, news);
-        else if (m.tracked && !shared_is_left(&m))
-            add_shared_file(&m);
+        if (is_ours(&m)) j->fine = collect_mapping(&m, news);
     *j->out = (struct track_set){news->list, news->n, written.list, written.n, 0};
     for (size_t i = 0; i < written.n; i++) j->out->n_pages += (written.list[i].end - written.list[i].start) / PAGE_SIZE;
 }

@@ -54,9 +54,7 @@ long track_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr to
 struct track_set {
     const struct ckpt_range *dropped; /* ascending, disjoint */
     size_t n_dropped;
-    const struct ckpt_range
-        *written; /* ascending, disjoint; only what is the program's and there: of private memory what
-                                       * was written, of shared files (sphere/shared.h) everything */
+    const struct ckpt_range *written; /* ascending, disjoint; only what is the program's, private and there */
     size_t n_written, n_pages;
 };
 

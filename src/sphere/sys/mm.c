@@ -14,6 +14,7 @@
 #include "sphere/mode.h"
 #include "sphere/packet_ring.h"
 #include "sphere/shared.h"
+#include "sphere/shared_left.h"
 #include "sphere/sys/proc_files.h"
 #include "sphere/sys/special.h"
 
@@ -26,6 +27,10 @@ static bool is_kernels(int fd) {
     return SYS(fstat, fd, &st) == 0 && ((st.st_mode & FILE_TYPE) == 0 || (st.st_mode & FILE_TYPE) == SOCKET);
 }
 
+static void unmapping(gaddr start, uint64_t len) {
+    if (unlikely(shared_active) && start + len > start) left_unmapping(PAGE_DOWN(start), PAGE_UP(start + len));
+}
+
 long sys_mmap(struct tblock *t, uint64_t a[6]) {
     if (a[5] & ~PAGE_MASK) return -EINVAL;
     if (!(a[3] & MAP_ANONYMOUS) && fd_is_own(a[4])) return -EBADF;
@@ -34,12 +39,14 @@ long sys_mmap(struct tblock *t, uint64_t a[6]) {
     if (!(a[3] & MAP_ANONYMOUS) && the_mode->map_kernels && is_kernels((int)a[4]))
         return the_mode->map_kernels(a, prot);
     code_files_mapped((int)a[4], prot, (int)a[3]);
+    if (a[3] & MAP_FIXED) unmapping(a[0], a[1]);
     long ret = aspace_mmap(a[0], a[1], prot, (int)a[3], (int)a[4], a[5]);
     if (unlikely(packet_ring_any) && !sys_failed(ret)) packet_ring_unmapped((gaddr)ret, a[1]);
     return ret;
 }
 
 long sys_munmap(struct tblock *t, uint64_t a[6]) {
+    unmapping(a[0], a[1]);
     long ret = aspace_munmap(a[0], a[1]);
     if (unlikely(packet_ring_any) && ret == 0) packet_ring_unmapped(a[0], a[1]);
     return ret;
@@ -59,6 +66,8 @@ long sys_pkey_mprotect(struct tblock *t, uint64_t a[6]) {
 }
 
 long sys_mremap(struct tblock *t, uint64_t a[6]) {
+    if (a[2] < a[1]) unmapping(a[0] + a[2], a[1] - a[2]);
+    if (a[3] & MREMAP_FIXED) unmapping(a[4], a[2]);
     long ret = aspace_mremap(a[0], a[1], a[2], (int)a[3], a[4]);
     if (unlikely(packet_ring_any) && !sys_failed(ret)) packet_ring_moved(a[0], (gaddr)ret);
     return ret;
@@ -102,7 +111,11 @@ long sys_shmctl(struct tblock *t, uint64_t a[6]) {
     return gate_syscall(__NR_shmctl, a);
 }
 
-long sys_shmdt(struct tblock *t, uint64_t a[6]) { return aspace_shmdt(a[0]); }
+long sys_shmdt(struct tblock *t, uint64_t a[6]) {
+    struct mapping m;
+    for (gaddr at = a[0]; aspace_find(at, &m) && m.name[0] == '/'; at = m.end) unmapping(m.start, m.end - m.start);
+    return aspace_shmdt(a[0]);
+}
 
 /* Whether there can be code in [start, end). Caller holds cache_lock. */
 static bool may_hold_code(gaddr start, gaddr end) {
@@ -143,6 +156,7 @@ long sys_madvise(struct tblock *t, uint64_t a[6]) {
     case GUARD_INSTALL:
     case GUARD_REMOVE:
         if (a[1] && aspace_is_runtime(a[0], a[1])) return -ENOMEM;
+        if (a[2] == MADV_REMOVE) left_removed(a[0], a[0] + a[1]);
         return changing(a[0], a[1], __NR_madvise, a);
     case MADV_DONTFORK:
     case MADV_WIPEONFORK: fork_advice_begin(); /* fall through */

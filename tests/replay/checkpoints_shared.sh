@@ -1,0 +1,15 @@
+#!/bin/bash
+# Checkpoints of processes that share memory: at each of them, and at the end, all registers and memory are the same whether it is
+# reached by a restore or by a replay from the start. The log has all that came from other processes: nothing need be gathered.
+set -u
+. "${0%/*}/restores.sh"
+
+for what in inherited memfd file segment late; do
+    timeout -k 5 60 "$REPRISE" record --checkpoint-interval 0.1 -o "rd/$what" -- "$BUILD/replay/sharers" $what 0.7 $([ $what = memfd ] && echo threads) >out 2>&1
+    grep -q "^signal 11, from the parent" out || wrong "$what: $(cat out)"
+    timeout -k 5 60 "$REPRISE" replay -a --verify "$what" >again 2>&1
+    [ $? -ne 125 ] || wrong "$what: $(tail -1 again)"
+    for pid in $("$REPRISE" ps "$what" | awk 'NR > 1 { print $1 }'); do compare $what 1 -p "$pid"; done
+    [ ! -e "rd/$what/pages" ] || wrong "$what: the log did not have all that the processes share"
+done
+exit $bad
