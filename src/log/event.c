@@ -75,6 +75,19 @@ bool event_reader_open(struct event_reader *r, const struct recording *recording
     return stream_reader_open(&r->stream, recording, stream, 0);
 }
 
+bool event_reader_open_at(struct event_reader *r, const struct recording *recording, const struct stream_ref *stream,
+                          uint64_t position) {
+    *r = (struct event_reader){.at = 0};
+    if (!stream_reader_open(&r->stream, recording, stream, position)) return false;
+    bool is_there = stream_reader_next(&r->stream) == READ_GOT && position >= r->stream.position &&
+                    position - r->stream.position <= r->stream.raw_len;
+    if (is_there)
+        r->at = position - r->stream.position;
+    else
+        stream_reader_close(&r->stream);
+    return is_there;
+}
+
 enum read_result event_reader_next(struct event_reader *r, const struct event **event) {
     if (r->at >= r->stream.raw_len) {
         enum read_result got = stream_reader_next(&r->stream);

@@ -117,6 +117,9 @@ struct event_reader {
 };
 
 bool event_reader_open(struct event_reader *, const struct recording *, const struct stream_ref *);
+/* The same from an event at `position` on; numbers count from there. */
+bool event_reader_open_at(struct event_reader *, const struct recording *, const struct stream_ref *,
+                          uint64_t position);
 /* READ_GOT: *event is valid until the next call. READ_DAMAGED: once, then READ_NONE. */
 enum read_result event_reader_next(struct event_reader *, const struct event **event);
 void event_reader_close(struct event_reader *);

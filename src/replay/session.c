@@ -188,7 +188,8 @@ static bool make_memory(struct session *s, char *why, size_t cap) {
 }
 
 /* In the child. */
-static void become_runtime(struct session *s, const struct options *options, uint32_t slot, int image) {
+static void become_runtime(struct session *s, const struct options *options, uint32_t slot, uint64_t stream,
+                           int image) {
     struct options o = *options;
     char *argv[] = {"replay", NULL};
     int channel = inherit_high(s->channel_fd), work = inherit_high(s->work_fd);
@@ -199,13 +200,12 @@ static void become_runtime(struct session *s, const struct options *options, uin
     int null = open("/dev/null", O_RDONLY);
     if (null > 0) dup2(null, 0), close(null);
     if (channel < 0 || work < 0) _exit(125);
-    uint64_t stream = image < 0 ? s->control->chain[0] : s->control->target;
     add_optionf(&o, "mode=replay,chanfd=%d,workfd=%d,slot=%u,stream=%lu", channel, work, slot, stream);
     if (image >= 0) add_optionf(&o, "imagefd=%d", inherit_high(image));
     _exit(start_runtime("replay", &o, 1, argv));
 }
 
-static struct worker *start_worker(struct session *s, int image, char *why, size_t cap) {
+static struct worker *start_worker(struct session *s, uint64_t stream, int image, char *why, size_t cap) {
     struct worker *w = new_worker(s);
     if (!w) {
         snprintf(why, cap, "too many processes");
@@ -213,7 +213,7 @@ static struct worker *start_worker(struct session *s, int image, char *why, size
     }
     session_slot(s, w)->asked = 1;
     w->pid = fork();
-    if (w->pid == 0) become_runtime(s, s->options, w->slot, image);
+    if (w->pid == 0) become_runtime(s, s->options, w->slot, stream, image);
     if (w->pid < 0 || !await_answer(s, w, 1)) {
         snprintf(why, cap, "%s", w->pid < 0 ? "cannot start a process" : w->stop.text);
         w->in_use = false;
@@ -223,19 +223,33 @@ static struct worker *start_worker(struct session *s, int image, char *why, size
     return w;
 }
 
+/* Without it, it takes longer. */
+static struct worker *start_from_ancestor(struct session *s) {
+    char why[256];
+    uint64_t stream;
+    int image = ancestor_image(s->recording, s->control->chain, s->control->n_chain, &stream);
+    if (image < 0) return NULL;
+    struct worker *w = start_worker(s, stream, image, why, sizeof why);
+    close(image);
+    if (w && w->stop.reason != WORKER_FAILED) return w;
+    session_kill(s, w);
+    return NULL;
+}
+
 struct worker *session_open(struct session *s, const struct recording *r, const struct options *options,
-                            uint64_t target, bool quiet, char *why, size_t cap) {
+                            struct session_target target, char *why, size_t cap) {
     *s = (struct session){.recording = r, .channel_fd = -1, .work_fd = -1, .pages_fd = -1};
     limits_raise();
     if (!make_memory(s, why, cap)) return NULL;
-    if (!find_chain(s, target)) {
+    if (!find_chain(s, target.stream)) {
         snprintf(why, cap, "the recording lacks what comes before this process");
         return NULL;
     }
-    s->control->quiet = quiet;
+    s->control->quiet = target.quiet;
     feed_open(&s->feed, s->channel, r);
     s->options = options;
-    return start_worker(s, -1, why, cap);
+    struct worker *w = target.from_start ? NULL : start_from_ancestor(s);
+    return w ? w : start_worker(s, s->control->chain[0], -1, why, cap);
 }
 
 struct worker *session_send(struct session *s, int (*make_image)(void *), void *arg, const struct worker_run *run) {
@@ -249,7 +263,7 @@ struct worker *session_send(struct session *s, int (*make_image)(void *), void *
     if (w->pid == 0) {
         int image = make_image(arg);
         if (image < 0) _exit(125);
-        become_runtime(s, s->options, w->slot, image);
+        become_runtime(s, s->options, w->slot, s->control->target, image);
     }
     if (w->pid > 0) return w;
     w->in_use = false;
@@ -268,7 +282,7 @@ bool session_await(struct session *s, struct worker *w) {
 
 struct worker *session_restore(struct session *s, int image) {
     char why[256];
-    return start_worker(s, image, why, sizeof why);
+    return start_worker(s, s->control->target, image, why, sizeof why);
 }
 
 void session_close(struct session *s) {

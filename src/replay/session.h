@@ -36,9 +36,15 @@ struct session {
     int n_dying;
 };
 
-/* Starts the first worker, which stands at the first instruction of the program in stream `target`. NULL: why says. */
-struct worker *session_open(struct session *, const struct recording *, const struct options *, uint64_t target,
-                            bool quiet, char *why, size_t cap);
+struct session_target {
+    uint64_t stream;
+    bool quiet;      /* outputs are not repeated */
+    bool from_start; /* without the checkpoints of the recording */
+};
+
+/* Starts the first worker, which stands at the first instruction of the program in that stream. NULL: why says. */
+struct worker *session_open(struct session *, const struct recording *, const struct options *, struct session_target,
+                            char *why, size_t cap);
 void session_close(struct session *);
 /* Another one, which begins with a checkpoint (log/image.h) and stands there. NULL: it cannot be used. */
 struct worker *session_restore(struct session *, int image);
@@ -56,5 +62,9 @@ void session_kill(struct session *, struct worker *w);
 bool session_run(struct session *, struct worker *w, const struct worker_run *run);
 uint64_t session_ask(struct session *, struct worker *w, enum worker_ask what, uint64_t a, uint64_t b);
 struct worker_slot *session_slot(struct session *, const struct worker *w);
+
+/* ancestor.c: an image of the last checkpoint in front of the forks that lead from a stream of the chain to its end, and the stream it
+ * is of; -1: there is none. */
+int ancestor_image(const struct recording *, const uint64_t *chain, uint32_t n, uint64_t *stream);
 
 #endif

@@ -612,7 +612,8 @@ struct target *timeline_open(const struct timeline_options *o, char *why, size_t
         free(t);
         return NULL;
     }
-    t->now = session_open(&t->session, o->recording, o->options, t->stream, o->quiet, why, cap);
+    struct session_target target = {t->stream, o->quiet, o->from_start};
+    t->now = session_open(&t->session, o->recording, o->options, target, why, cap);
     if (!t->now || worker_is_over(t->now)) {
         if (t->now)
             snprintf(why, cap, "%s", t->now->stop.text[0] ? t->now->stop.text : "the recording has no instruction");

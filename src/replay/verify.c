@@ -23,6 +23,19 @@ static bool is_same(const struct ckpt_restored *page, const uint8_t *bytes, uint
     return true;
 }
 
+static bool is_zero(const uint8_t *bytes) {
+    for (size_t i = 0; i < CKPT_PAGE; i++)
+        if (bytes[i]) return false;
+    return true;
+}
+
+/* Anonymous memory that was unmapped since is still in the store, and means nothing. */
+static bool may_be_gone(const struct stored *s, size_t k, uint64_t address, const uint8_t *bytes) {
+    size_t n, slot = (address - SHARED_PAGES_AT) / SHARED_PAGES_ROOM;
+    const struct snapshot_object *list = address < SHARED_PAGES_AT ? NULL : stored_objects(s, k, &n);
+    return list && slot < n && !(list[slot].object >> 63) && is_zero(bytes);
+}
+
 /* Shared memory has addresses of its own in the store. */
 static bool read_page(struct target *t, const struct stored *s, size_t k, uint64_t address, uint8_t *bytes) {
     size_t n, slot = (address - SHARED_PAGES_AT) / SHARED_PAGES_ROOM;
@@ -39,7 +52,7 @@ static bool compare(const struct verifier *v, struct target *t, const struct sto
     uint64_t at = 0;
     for (ckpt_pages(s->store, k, &c); ckpt_next(&c, &page);) {
         bool is_there = read_page(t, s, k, page.address, bytes);
-        if (is_there && is_same(&page, bytes, &at)) continue;
+        if (is_there && (is_same(&page, bytes, &at) || may_be_gone(s, k, page.address, bytes))) continue;
         struct position p = stored_place(s, k);
         snprintf(v->why, v->cap,
                  "process %d at %" PRIu64 ":%" PRIu64 ": %s %#" PRIx64 " is not what its checkpoint has",

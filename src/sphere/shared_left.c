@@ -11,9 +11,9 @@
 #include "sphere/checkpoint.h"
 #include "sphere/gate.h"
 
-#define OBJECTS 1024     /* beyond, there are no checkpoints */
-#define COPIES_MOST 8192 /* pages in memory; those that a checkpoint has can be done without */
-#define POOL_STEP 64     /* pages */
+#define OBJECTS 1024      /* beyond, there are no checkpoints */
+#define COPIES_MOST 16384 /* pages in memory; those that a checkpoint has can be done without */
+#define POOL_STEP 64      /* pages */
 #define GROUP SHARED_CHUNK_PAGES
 
 /* ---- objects ---- */
@@ -130,7 +130,8 @@ static void make_room(void) {
 /* A page to write to; NULL: no room. */
 static uint8_t *bytes_of(struct copy *c) {
     if (c->bytes && c->bytes != zero) return c->bytes;
-    if (n_bytes >= COPIES_MOST) make_room();
+    static uint32_t full; /* looking through all of them takes its time */
+    if (n_bytes >= COPIES_MOST && full++ % 64 == 0) make_room();
     if (n_bytes >= COPIES_MOST) return NULL;
     if (!pool) {
         uint8_t *more = arena_try_pages(POOL_STEP * PAGE_SIZE);
