@@ -210,6 +210,9 @@ static bool prepare(struct session *s) {
 static int become_runtime(void *arg) {
     struct session *s = arg;
     int channel = inherit_high(s->channel_fd);
+    sigset_t none; /* the program's signals are in the log; faults are the runtime's, whatever our caller has blocked */
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (channel < 0) {
         complain("cannot hand a descriptor to the runtime: %s", strerror(errno));

@@ -421,7 +421,8 @@ static void out_of_memory(void) {
     else if (segment_size > SEGMENT_LEAST)
         segment_size = SEGMENT_LEAST;
     else
-        die("no memory for the code cache");
+        die("no memory for the code cache%s",
+            SYS(prctl, 66 /* PR_GET_MDWE */, 0, 0, 0, 0) > 0 ? ": writing code is forbidden here (PR_SET_MDWE)" : "");
 }
 
 static struct region *low_segment(void) {

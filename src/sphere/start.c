@@ -239,7 +239,7 @@ static uint64_t own_build(void) {
 }
 
 #define RLIMIT_NOFILE_ 7
-#define OWN_FDS_MEETING 200  /* they are put in a row below this number */
+#define OWN_FDS_BELOW 65536  /* where they are put in a row */
 #define FD_TABLE_MODEST 4096 /* a table for higher numbers costs memory, and time at each fork */
 
 /* Duplicates n descriptors to where the program hardly looks: just above its limit if that can be, else high up. */
@@ -287,11 +287,11 @@ static bool room_at(int at, uint32_t n) {
 static int side_by_side(const int *from, uint32_t n) {
     uint64_t limit[2] = {0, 0};
     SYS(prlimit64, 0, RLIMIT_NOFILE_, 0, limit);
-    const uint64_t more[2] = {MIN(limit[1], OWN_FDS_MEETING + 8), limit[1]};
+    const uint64_t more[2] = {MIN(limit[1], OWN_FDS_BELOW), limit[1]};
     if (more[0] > limit[0]) SYS(prlimit64, 0, RLIMIT_NOFILE_, more, 0);
     int at = 3, done = 0;
-    while (at < OWN_FDS_MEETING && !room_at(at, n)) at++;
-    for (uint32_t i = 0; at < OWN_FDS_MEETING && i < n; i++) done += SYS(dup3, from[i], at + (int)i, 0) >= 0;
+    while (at < OWN_FDS_BELOW && !room_at(at, n)) at++;
+    for (uint32_t i = 0; at < OWN_FDS_BELOW && i < n; i++) done += SYS(dup3, from[i], at + (int)i, 0) >= 0;
     if (more[0] > limit[0]) SYS(prlimit64, 0, RLIMIT_NOFILE_, limit, 0);
     if (done < (int)n) {
         if (done) SYS(close_range, at, at + (int)n - 1, 0); /* all or none */

@@ -33,6 +33,16 @@ ${limit#* }" ] || wrong "ulimit $limit: $(cat out)"
     expect 0 '' under "$limit" "$REPRISE" replay -a
     [ "$(sed 1d out)" = "${limit#* }" ] || wrong "ulimit $limit, replayed: $(cat out)"
 done
+cat >many_files.py <<'PY'
+import os, sys
+for i in range(300): os.set_inheritable(os.open("/dev/null", 0), True)
+os.execv(sys.argv[1], sys.argv[1:])
+PY
+count='for i in /proc/$$/fd/*; do echo; done | wc -l'
+expect 0 '' plain /usr/bin/python3 many_files.py /bin/sh -c "$count"
+mv out natively
+expect 0 '' plain /usr/bin/python3 many_files.py "$REPRISE" record -o files -- /bin/sh -c "$count"
+cmp -s natively out || wrong "many files: $(cat out), not $(cat natively)"
 for limit in '-f 8000' '-v 500000' '-v 300000'; do
     record 0 '' "$limit" /bin/echo hello
     [ "$(cat out)" = hello ] || wrong "ulimit $limit: $(cat out)"

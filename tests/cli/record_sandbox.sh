@@ -1,6 +1,6 @@
 #!/bin/bash
 # Sandboxes: a seccomp filter as containers have it, which says EPERM to calls that it does not know (faccessat2, statx) or like
-# (userfaultfd, ptrace, personality); no /proc. The program runs, is recorded and replayed.
+# (userfaultfd, ptrace, personality); no /proc; blocked signals. The program runs, is recorded and replayed.
 . "$TESTS/cli/expect.sh"
 export REPRISE_DIR=$PWD/recordings
 cat >sandbox.py <<'PY'
@@ -38,4 +38,17 @@ sandbox=(/usr/bin/python3 sandbox.py)
 if "${sandbox[@]}" /bin/true; then check "${sandbox[@]}"; fi
 bare() { unshare -rUm /bin/sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@"; }
 if bare /bin/true 2>/dev/null; then check bare; fi
+
+# all signals blocked, faults among them
+blocked=(/usr/bin/python3 -c 'import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+os.execv(sys.argv[1], sys.argv[1:])')
+check "${blocked[@]}"
+# no memory may be written and executed: one line says so
+forbidden=(/usr/bin/python3 -c 'import ctypes, os, sys
+if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0) != 0: sys.exit(77)
+os.execv(sys.argv[1], sys.argv[1:])')
+if "${forbidden[@]}" /bin/true; then
+    expect 125 'reprise: *PR_SET_MDWE*' "${forbidden[@]}" "$REPRISE" run -- /bin/true
+fi
 finish
