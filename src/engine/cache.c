@@ -455,6 +455,7 @@ static struct region *window_at(gaddr at) {
 /* Places for windows of far code, below and above it: apart from each other first, and then, for programs that compile much
  * beside much memory (java), between those. */
 #define WINDOWS_APART 0x2000000l
+#define SEARCH_EVERY 64
 
 /* As far away as may be, below first: programs that place memory themselves (valgrind) go on right behind what they have. */
 static struct region *free_window(gaddr pc) {
@@ -475,7 +476,11 @@ static struct region *far_region(gaddr pc) {
         if (!r->retired && is_far(r) && reaches(r, pc) && region_has_room(r)) return r;
     evict_if_many(true);
     if (backlog) return NULL;
-    return free_window(pc);
+    static uint32_t fruitless; /* a search that finds nothing is long: not for each block */
+    if (fruitless) return fruitless--, NULL;
+    struct region *r = free_window(pc);
+    if (!r) fruitless = SEARCH_EVERY;
+    return r;
 }
 
 struct region *cache_region_for(gaddr pc) {
