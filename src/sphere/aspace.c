@@ -1,5 +1,6 @@
 #include "sphere/aspace.h"
 
+#include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/personality.h>
 
@@ -45,6 +46,25 @@ size_t aspace_first_above(gaddr addr) {
             lo = mid + 1;
     }
     return lo;
+}
+
+#define MANY_MAPPINGS 30000
+#define OWN_MAPPINGS 1000 /* that the kernel counts and the program does not have */
+
+/* The kernel's limit is for program and runtime together: some are kept for us. */
+static bool has_too_many(void) {
+    static size_t most;
+    if (likely(as->n < MANY_MAPPINGS)) return false;
+    if (!most) {
+        char text[32];
+        long fd = SYS(openat, AT_FDCWD, "/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
+        long n = fd >= 0 ? SYS(read, fd, text, sizeof text) : 0;
+        if (fd >= 0) SYS(close, fd);
+        size_t count = 0;
+        for (long i = 0; i < n && text[i] >= '0' && text[i] <= '9'; i++) count = count * 10 + (size_t)(text[i] - '0');
+        most = MIN(count > MANY_MAPPINGS ? count : 65530, as->most) - OWN_MAPPINGS;
+    }
+    return as->n >= most;
 }
 
 static bool is_free(gaddr start, gaddr end) {
@@ -406,6 +426,7 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
         if (!hint_ok) at = pick(len, flags, file && (flags & MAP_TYPE) == MAP_PRIVATE ? &id : NULL);
         if (!at) return lock_drop(&cache_lock), -ENOMEM;
     }
+    if (has_too_many()) return lock_drop(&cache_lock), -ENOMEM;
     uint64_t more = len - (fixed ? mapped_in(at, at + len) : 0);
     if (!within_limits(more, is_data((uint32_t)prot, (uint32_t)flags))) return lock_drop(&cache_lock), -ENOMEM;
     int host_flags = (flags & ~(MAP_FIXED_NOREPLACE | MAP_32BIT)) | MAP_FIXED;
