@@ -67,6 +67,7 @@ long pi_futex_call(struct tblock *tb, const uint64_t a[6], long (*wait)(struct t
     uint32_t value;
     int op = command(a);
     if (op == FUTEX_WAIT_REQUEUE_PI || op == FUTEX_CMP_REQUEUE_PI) return -ENOSYS; /* as for kernels without them */
+    if ((a[1] & FUTEX_CLOCK_REALTIME) && op != FUTEX_LOCK_PI2) return -ENOSYS;
     if (a[0] % 4) return -EINVAL;
     model_before_kernel_write(__NR_futex, a);
     if (!guest_read(&value, a[0], 4)) return -EFAULT;

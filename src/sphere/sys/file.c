@@ -3,10 +3,6 @@
 #include "sphere/code_files.h"
 #include "sphere/sys/special.h"
 
-long sys_creat(struct tblock *t, uint64_t a[6]) {
-    return code_files_opened(gate_syscall(__NR_creat, a), 1 /* O_WRONLY */);
-}
-
 static long wrote(long ret, uint64_t fd, int64_t pos) {
     if (unlikely(code_files_mem_open) && ret > 0) code_files_written((int)fd, pos, (size_t)ret);
     return ret;

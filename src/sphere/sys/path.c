@@ -9,6 +9,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/code_files.h"
+#include "sphere/runtime.h"
 #include "sphere/sys/proc_files.h"
 #include "sphere/sys/special.h"
 
@@ -145,6 +146,33 @@ long sys_readlinkat(struct tblock *t, uint64_t a[6]) {
 
 /* ---- open ---- */
 
+static bool is_exe(int dirfd, gaddr path, bool follow) {
+    struct stat st;
+    return SYS(newfstatat, dirfd, path, &st, follow ? 0 : AT_SYMLINK_NOFOLLOW) == 0 &&
+           st.st_dev == the_runtime.exe_dev && st.st_ino == the_runtime.exe_ino;
+}
+
+/* The kernel does not know that the program runs from its file, and would let it be written to. Other reasons not to open it
+ * come first. */
+static long busy(int dirfd, gaddr path, uint64_t flags) {
+    bool changes = (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC);
+    if (likely(!changes) || (flags & O_PATH) || likely(!is_exe(dirfd, path, !(flags & O_NOFOLLOW)))) return 0;
+    long fd = SYS(openat, dirfd, path, (flags & ~(uint64_t)O_TRUNC) | O_CLOEXEC, 0);
+    if (fd < 0) return fd;
+    SYS(close, fd);
+    return -ETXTBSY;
+}
+
+long sys_truncate(struct tblock *t, uint64_t a[6]) {
+    long err = (int64_t)a[1] >= 0 ? busy(AT_FDCWD, a[0], O_WRONLY) : 0;
+    return err ? err : sys_path0(t, a);
+}
+
+long sys_creat(struct tblock *t, uint64_t a[6]) {
+    long err = busy(AT_FDCWD, a[0], O_WRONLY);
+    return err ? err : code_files_opened(gate_syscall(__NR_creat, a), O_WRONLY);
+}
+
 static long open_path(struct tblock *t, uint64_t a[6], int dirfd, int arg, uint64_t flags) {
     char text[PATH_SEEN];
     struct proc_file f;
@@ -153,7 +181,8 @@ static long open_path(struct tblock *t, uint64_t a[6], int dirfd, int arg, uint6
         long fd = proc_open(&f, dirfd, text, flags);
         if (fd != PROC_AS_IS) return fd;
     }
-    return code_files_opened(gate_syscall((long)t->gpr[RAX], a), flags);
+    long err = busy(dirfd, a[arg], flags);
+    return err ? err : code_files_opened(gate_syscall((long)t->gpr[RAX], a), flags);
 }
 
 long sys_open(struct tblock *t, uint64_t a[6]) { return open_path(t, a, AT_FDCWD, 0, a[1]); }

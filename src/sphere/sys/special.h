@@ -8,7 +8,7 @@
 
 /* mm.c */
 gate_fn sys_personality;
-gate_fn sys_mlockall;
+gate_fn sys_mlockall, sys_truncate;
 gate_fn sys_mmap, sys_munmap, sys_mprotect, sys_pkey_mprotect, sys_mremap, sys_brk, sys_shmat, sys_shmdt, sys_shmctl;
 gate_fn sys_rt_sigpending, sys_rt_sigtimedwait;
 gate_fn sys_madvise, sys_process_madvise, sys_remap_file_pages;
