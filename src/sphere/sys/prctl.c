@@ -97,10 +97,11 @@ long sys_prctl(struct tblock *t, uint64_t a[6]) {
 }
 
 long sys_seccomp(struct tblock *t, uint64_t a[6]) {
-    switch (a[0]) {
-    case SECCOMP_SET_MODE_STRICT: return a[1] || a[2] ? -EINVAL : seccomp_set_strict(t);
-    case SECCOMP_SET_MODE_FILTER: return seccomp_add(t, a[1], a[2]);
-    case SECCOMP_GET_ACTION_AVAIL: return seccomp_action_avail(a[1], a[2]);
+    uint32_t flags = (uint32_t)a[1];
+    switch ((uint32_t)a[0]) {
+    case SECCOMP_SET_MODE_STRICT: return flags || a[2] ? -EINVAL : seccomp_set_strict(t);
+    case SECCOMP_SET_MODE_FILTER: return seccomp_add(t, flags, a[2]);
+    case SECCOMP_GET_ACTION_AVAIL: return seccomp_action_avail(flags, a[2]);
     case SECCOMP_GET_NOTIF_SIZES: return gate_syscall(__NR_seccomp, a);
     default: return -EINVAL;
     }

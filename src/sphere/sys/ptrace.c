@@ -156,12 +156,14 @@ static bool find_regset(struct tracee *e, uint64_t type, struct regset *out) {
 
 static long get_regs(struct tracee *e, uint64_t type, gaddr to) {
     struct regset r;
-    return find_regset(e, type, &r) && put_guest(to, r.bytes, r.size) ? 0 : -EIO;
+    if (!find_regset(e, type, &r)) return -EIO;
+    return put_guest(to, r.bytes, r.size) ? 0 : -EFAULT;
 }
 
 static long set_regs(struct tracee *e, uint64_t type, gaddr from) {
     struct regset r;
-    if (!find_regset(e, type, &r) || !guest_read(r.bytes, from, r.size)) return -EIO;
+    if (!find_regset(e, type, &r)) return -EIO;
+    if (!guest_read(r.bytes, from, r.size)) return -EFAULT;
     *r.changed = true;
     return 0;
 }
@@ -170,9 +172,9 @@ static long regset(struct tracee *e, uint64_t type, gaddr vector, bool set) {
     struct iovec_raw v;
     struct regset r;
     if (!guest_read(&v, vector, sizeof v)) return -EFAULT;
-    if (!find_regset(e, type, &r)) return -EINVAL;
+    if (!find_regset(e, type, &r) || v.len % 8) return -EINVAL;
     v.len = MIN(v.len, r.size);
-    if (set && (v.len % 8 || (type == NT_X86_XSTATE_ && v.len != r.size))) return -EINVAL;
+    if (set && type != NT_PRSTATUS_ && v.len != r.size) return -EINVAL;
     bool done = set ? guest_read(r.bytes, v.base, v.len) : put_guest(v.base, r.bytes, v.len);
     if (set && done) *r.changed = true;
     return done && put_guest(vector, &v, sizeof v) ? 0 : -EFAULT;
