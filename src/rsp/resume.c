@@ -191,6 +191,12 @@ static void resume(struct gdb *g, const struct order *o) {
         stop_reply(g, g->last, REPORT_PLACE);
         return;
     }
+    /* gdb goes along a line in many short runs: Ctrl-C comes behind one of them */
+    if (g->wire && wire_take_late_interrupt(g->wire) && g->goal == GOAL_NONE) {
+        g->last = interrupted_stop(g);
+        stop_reply(g, g->last, REPORT_STOP);
+        return;
+    }
     g->interrupted = 0;
     if (g->watch) g->watch(g, true);
     if (g->goal == GOAL_CALL && (o->step || !o->backward)) g->goal = GOAL_NONE;
@@ -202,6 +208,7 @@ static void resume(struct gdb *g, const struct order *o) {
         s = o->step ? step_thread(g, o) : run(g, o->backward);
     if (g->watch) g->watch(g, false);
     gdb_say_printed(g);
+    if (g->interrupted && o->step && s.reason == STOP_STEP && g->goal == GOAL_NONE) s.reason = STOP_INTERRUPTED;
     enum report report = is_place(g, &s) ? REPORT_PLACE : REPORT_STOP;
     bool was_end = is_end(&g->last);
     if (!is_still_goal(g, &s)) g->goal = GOAL_NONE;

@@ -6,9 +6,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define RESENDS_MAX 8
+#define LATE_MS 1000 /* nobody types that quickly: it is the same command */
 
 void wire_open(struct wire *w, int fd) { *w = (struct wire){.fd = fd, .acks = true}; }
 
@@ -89,11 +91,24 @@ static long get_body(struct wire *w, char *to) {
     return w->acks && (high < 0 || low < 0 || sum != high * 16 + low) ? -2 : (long)n;
 }
 
+static int64_t now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1;
+}
+
+bool wire_take_late_interrupt(struct wire *w) {
+    bool is_late = w->late_ms && now_ms() - w->late_ms <= LATE_MS;
+    w->late_ms = 0;
+    return is_late;
+}
+
 long wire_get(struct wire *w, char *to) {
     for (;;) {
         int c = next_byte(w);
         if (c < 0) return -1;
-        if (c == '+' || c == '-' || c == WIRE_INTERRUPT) continue; /* late, and of no use any more */
+        if (c == WIRE_INTERRUPT) w->late_ms = now_ms();
+        if (c == '+' || c == '-' || c == WIRE_INTERRUPT) continue;
         if (c != '$') {
             lose(w, "that is not gdb's remote protocol");
             return -1;
@@ -116,6 +131,7 @@ static bool is_acknowledged(struct wire *w, bool *again) {
             w->at--;
             return true;
         }
+        if (c == WIRE_INTERRUPT) w->late_ms = now_ms();
         *again = c == '-';
         if (*again) return true;
         if (c != WIRE_INTERRUPT) return lose(w, "that is not gdb's remote protocol");

@@ -16,6 +16,7 @@ struct wire {
     bool acks;        /* until QStartNoAckMode */
     const char *lost; /* why nothing comes any more; NULL: still there */
     size_t at, end;   /* of what was read and not yet looked at */
+    int64_t late_ms;  /* when an interrupt was found for which nothing ran any more; 0: never, or it was taken */
     uint8_t in[8192];
 };
 
@@ -29,5 +30,8 @@ bool wire_put(struct wire *, const char *bytes, size_t n);
 
 /* While the program runs: waits until the peer asks to stop or is lost (true), or until stop_fd can be read (false). */
 bool wire_wait_interrupt(struct wire *, int stop_fd);
+
+/* An interrupt that came too late for the run it was meant for, a moment ago: it is meant for the next one, too. Taken by this. */
+bool wire_take_late_interrupt(struct wire *);
 
 #endif

@@ -727,6 +727,21 @@ def seek_from_a_thread(recordings):
 
 # ---- long searches ----
 
+@scenario(quick=True)
+def interrupt_steps(recordings):
+    """Ctrl-C while gdb makes one step after the other: each is over before anybody looks."""
+    with Gdb(recordings.of("long")) as gdb:
+        gdb.do("seek end")
+        for _ in range(4):
+            gdb.send("reverse-stepi 1000000000")
+            time.sleep(0.3)
+            gdb.interrupt()
+            check(gdb, "SIGINT" in gdb.do("p 1"), "not interrupted")
+        at = gdb.where()
+        gdb.do("reverse-stepi", "stepi")
+        check(gdb, gdb.where() == at, "another place after a step back and a step")
+
+
 @scenario()
 def interrupt(recordings):
     """Ctrl-C, forwards and backwards, in the middle of a search; everything still works behind it."""
