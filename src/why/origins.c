@@ -220,6 +220,8 @@ enum origin origins_of_mapping(struct why *w, struct position from, struct place
 
 /* ---- the begin ---- */
 
+#define VECTORS_MOST (8ul << 20) /* bytes of pointers to arguments and environment */
+
 /* Which of the strings in [start, end) addr is in, and where that begins. */
 static unsigned string_number(struct why *w, uint64_t start, uint64_t addr, uint64_t *begin) {
     unsigned n = 0;
@@ -248,6 +250,30 @@ static void print_file_region(struct why *w, FILE *to, uint64_t addr) {
     fputs("fresh memory, zero: nothing has written it since the program got it", to);
 }
 
+static uint64_t word_at(struct why *w, uint64_t addr) {
+    uint64_t word = 0;
+    return w->target->ops->read_memory(w->target, addr, &word, sizeof word) == sizeof word ? word : 0;
+}
+
+/* argc, argv and envp lie below the auxiliary vector. True: addr is there. */
+static bool print_vector(struct why *w, FILE *to, const struct ev_start *start, uint64_t addr) {
+    uint64_t at = addr & ~7ul, word = word_at(w, at), begin;
+    if (at >= start->auxv_start || start->auxv_start - at > VECTORS_MOST) return false;
+    if (word >= start->arg_start && word < start->arg_end) {
+        fprintf(to, "an input: the address of argument %u of the program, ",
+                string_number(w, start->arg_start, word, &begin));
+    } else if (word >= start->env_start && word < start->env_end) {
+        fputs("an input: the address of what the environment has, ", to);
+    } else if (start->arg_start < start->arg_end && word_at(w, at + 8) == start->arg_start) {
+        fprintf(to, "an input: the number of arguments of the program, %lu", word);
+        return true;
+    } else {
+        return false;
+    }
+    print_string_at(w, to, word);
+    return true;
+}
+
 static void print_begin(struct why *w, FILE *to, uint64_t addr) {
     struct ev_start start;
     uint64_t begin;
@@ -261,7 +287,7 @@ static void print_begin(struct why *w, FILE *to, uint64_t addr) {
         print_string_at(w, to, begin);
     } else if (known && addr >= start.auxv_start && addr < start.auxv_end) {
         fputs("an input: the auxiliary vector of the program", to);
-    } else {
+    } else if (!known || !print_vector(w, to, &start, addr)) {
         print_file_region(w, to, addr);
     }
 }

@@ -14,7 +14,8 @@ struct pair {
 
 /* What the test asks for. */
 long constant, by_registers, by_memcpy, from_file, from_argument, from_environment, from_thread, from_file_deep;
-long from_sum, from_call, same_again;
+long from_sum, from_call, same_again, from_argc;
+const char *variable;
 long *by_realloc, *by_mremap;
 struct pair by_struct;
 char from_mapping;
@@ -91,6 +92,8 @@ int main(int argc, char **argv) {
     from_a_file(argv[1]);
     from_argument = *(const short *)argv[2];
     from_environment = getenv("ORIGIN")[2];
+    from_argc = argc;
+    variable = getenv("ORIGIN");
     from_another_thread();
     through_realloc();
     from_sum = 100000 + numbers[3];
