@@ -50,6 +50,8 @@ void debug_enter(struct tblock *tb);
 void debug_break(struct tblock *tb);
 /* engine_host.store */
 bool debug_store(struct tblock *tb);
+/* The runtime is about to store for the instruction at hand. False: the run stops in front of it. */
+bool debug_writes(struct tblock *tb, gaddr at, size_t n);
 /* A page fault. True: it was ours, and is dealt with. */
 bool debug_fault(struct thread *t, const struct siginfo_raw *info, struct ucontext_raw *uc);
 /* Mappings have changed. */

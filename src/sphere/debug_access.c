@@ -167,6 +167,19 @@ bool debug_fault(struct thread *t, const struct siginfo_raw *info, struct uconte
     return true;
 }
 
+bool debug_writes(struct tblock *tb, gaddr at, size_t n) {
+    struct thread *t = tb->thread;
+    bool stops = false;
+    if (!watch_is_any()) return true;
+    for (gaddr page = PAGE_DOWN(at); page < at + n; page += PAGE_SIZE)
+        stops |= begin_access(t, MAX(page, at), true, true);
+    if (!access.is_under_way) return true;
+    if (!tb->debug_step) debug_see(t);
+    tb->debug = true;
+    if (stops) stop_in_front(t, at);
+    return !stops;
+}
+
 /* Where the instruction at hand stores, as far as it can be told. False: anywhere. */
 static bool store_range(const struct tblock *tb, gaddr *addr, uint64_t *n) {
     struct insn in;

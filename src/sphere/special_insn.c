@@ -258,6 +258,7 @@ static void do_fpu_store(struct doing *d) {
 
 static void do_xsave(struct doing *d) {
     gaddr at = operand_address(d->t, &d->in, d->bytes);
+    if (debug_is_on && !debug_writes(d->t, at, sigframe_extended_size())) return;
     code_watch_before_kernel_write(at, sigframe_extended_size());
     bool is_supervisor = d->in.opcode == 0xc7 && (d->in.modrm >> 3 & 7) == 5; /* xsaves */
     if (!sigframe_extended_mask())
