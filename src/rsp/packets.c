@@ -234,6 +234,17 @@ static bool enter_process(struct gdb *g, int pid) {
     return true;
 }
 
+/* A child of vfork() or posix_spawn() begins with the program that it has executed: gdb takes it for that of the parent. */
+static bool follow_child(struct gdb *g, int child) {
+    struct target *t = g->target;
+    char before[4096] = "", now[4096] = "";
+    t->ops->exe_path(t, before, sizeof before);
+    if (!enter_process(g, child)) return false;
+    t->ops->exe_path(t, now, sizeof now);
+    g->tells_exec = strncmp(before, now, sizeof now) != 0;
+    return true;
+}
+
 static void packet_detach(struct gdb *g, struct in *in) {
     int child = g->child;
     uint64_t pid;
@@ -242,7 +253,8 @@ static void packet_detach(struct gdb *g, struct in *in) {
     if (in_char(in, ';') && in_hex(in, &pid) && child && pid == (uint64_t)child)
         return ok(g); /* it is not here anyway */
     breaks_clear(&g->breaks, g->target);
-    if (!child || !enter_process(g, child))
+    g->tells_exec = false;
+    if (!child || !follow_child(g, child))
         g->attached = false; /* follow-fork-mode child: gdb goes on in the other one */
     ok(g);
 }

@@ -59,6 +59,7 @@ struct gdb {
     bool settles;      /* gdb was told first that libraries may have changed: it resumes, and is told the rest */
     enum goal goal;    /* where the next resumption leads */
     struct position goal_at;
+    bool tells_exec;    /* the process that was followed into runs another program than the one before */
     uint64_t goal_slot; /* GOAL_CALL: where the return address is */
     struct checkpoint checkpoints[CHECKPOINTS_MAX];
     char object_name[64]; /* qXfer: the object at hand */

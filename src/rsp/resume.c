@@ -191,6 +191,13 @@ static void resume(struct gdb *g, const struct order *o) {
         stop_reply(g, g->last, REPORT_PLACE);
         return;
     }
+    if (g->tells_exec) {
+        g->tells_exec = false;
+        g->last = (struct stop){.reason = STOP_EXEC, .thread = g->target->ops->current_thread(g->target)};
+        breaks_clear(&g->breaks, g->target);
+        stop_reply(g, g->last, REPORT_STOP);
+        return;
+    }
     /* gdb goes along a line in many short runs: Ctrl-C comes behind one of them */
     if (g->wire && wire_take_late_interrupt(g->wire) && g->goal == GOAL_NONE) {
         g->last = interrupted_stop(g);

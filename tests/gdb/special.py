@@ -52,6 +52,19 @@ def finish_and_up(recordings):
 
 
 @scenario(quick=True)
+def follow_spawn(recordings):
+    """The child begins with another program, which gdb is told."""
+    with Gdb(recordings.of("spawns")) as gdb:
+        gdb.do("catch fork", "catch exec")
+        gdb.expect("continue", "Catchpoint 1 (forked process")
+        gdb.do("set follow-fork-mode child")
+        gdb.expect("continue", "is executing new program", "Catchpoint 2 (exec'd", "true")
+        gdb.expect("info inferiors", "* 2", "true")
+        gdb.expect("continue", "exits here with status 0")
+        gdb.expect("reverse-continue", NO_MORE)
+
+
+@scenario(quick=True)
 def reverse_finish(recordings):
     with Gdb(recordings.of("steps")) as gdb: # of the selected frame, in recursion, with something to stop for on the way
         gdb.do("break depth if n == 1", "continue", "delete", "up 2")
