@@ -61,6 +61,7 @@ struct gdb {
     struct position goal_at;
     bool tells_exec;    /* the process that was followed into runs another program than the one before */
     uint64_t goal_slot; /* GOAL_CALL: where the return address is */
+    bool stepped;       /* the last run was a step */
     struct checkpoint checkpoints[CHECKPOINTS_MAX];
     char object_name[64]; /* qXfer: the object at hand */
     struct out object;

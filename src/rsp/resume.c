@@ -198,8 +198,11 @@ static void resume(struct gdb *g, const struct order *o) {
         stop_reply(g, g->last, REPORT_STOP);
         return;
     }
-    /* gdb goes along a line in many short runs: Ctrl-C comes behind one of them */
-    if (g->wire && wire_take_late_interrupt(g->wire) && g->goal == GOAL_NONE) {
+    /* gdb goes along a line in many steps, and Ctrl-C comes behind one of them. Front ends also interrupt what has stopped already
+     * (-exec-interrupt), and mean nothing by it. */
+    bool is_late = g->wire && wire_take_late_interrupt(g->wire) && (o->step || g->stepped);
+    g->stepped = o->step;
+    if (is_late && g->goal == GOAL_NONE) {
         g->last = interrupted_stop(g);
         stop_reply(g, g->last, REPORT_STOP);
         return;
