@@ -1,6 +1,5 @@
 #include "sphere/aspace.h"
 
-#include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/personality.h>
 
@@ -34,124 +33,6 @@ int aspace_host_prot(int prot) {
     return prot & ~PROT_EXEC;
 }
 
-/* ---- the list ---- */
-
-size_t aspace_first_above(gaddr addr) {
-    size_t lo = 0, hi = as->n;
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        if (as->list[mid].end > addr)
-            hi = mid;
-        else
-            lo = mid + 1;
-    }
-    return lo;
-}
-
-#define MANY_MAPPINGS 30000
-#define OWN_MAPPINGS 1000 /* that the kernel counts and the program does not have */
-
-/* The kernel's limit is for program and runtime together: some are kept for us. */
-static bool has_too_many(void) {
-    static size_t most;
-    if (likely(as->n < MANY_MAPPINGS)) return false;
-    if (!most) {
-        char text[32];
-        long fd = SYS(openat, AT_FDCWD, "/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
-        long n = fd >= 0 ? SYS(read, fd, text, sizeof text) : 0;
-        if (fd >= 0) SYS(close, fd);
-        size_t count = 0;
-        for (long i = 0; i < n && text[i] >= '0' && text[i] <= '9'; i++) count = count * 10 + (size_t)(text[i] - '0');
-        most = MIN(count > MANY_MAPPINGS ? count : 65530, as->most) - OWN_MAPPINGS;
-    }
-    return as->n >= most;
-}
-
-static bool is_free(gaddr start, gaddr end) {
-    size_t i = aspace_first_above(start);
-    return i == as->n || as->list[i].start >= end;
-}
-
-/* The list has room at both ends, and what is on the shorter side moves: programs that map tens of thousands of pieces do so at
- * one end of the mmap area. */
-static void list_insert(size_t i, const struct mapping *m) {
-    CHECK(as->n < as->most);
-    bool up = as->list == as->room || (i > as->n / 2 && as->list + as->n < as->room + as->most);
-    if (!up) as->list--;
-    if (up)
-        memmove(&as->list[i + 1], &as->list[i], (as->n - i) * sizeof *m);
-    else
-        memmove(&as->list[0], &as->list[1], i * sizeof *m);
-    as->list[i] = *m;
-    as->n++;
-}
-
-/* Those from i to k. */
-static void list_delete(size_t i, size_t k) {
-    if (i > as->n - k) {
-        memmove(&as->list[i], &as->list[k], (as->n - k) * sizeof *as->list);
-    } else {
-        memmove(&as->list[k - i], &as->list[0], i * sizeof *as->list);
-        as->list += k - i;
-    }
-    as->n -= k - i;
-}
-
-/* Splits the mapping that contains addr in its middle, if any. */
-static void split_at(gaddr addr) {
-    size_t i = aspace_first_above(addr);
-    if (i == as->n || as->list[i].start >= addr) return;
-    struct mapping upper = as->list[i];
-    upper.offset += addr - upper.start;
-    upper.start = addr;
-    as->list[i].end = addr;
-    list_insert(i + 1, &upper);
-}
-
-void aspace_list_carve(gaddr start, gaddr end) {
-    split_at(start);
-    split_at(end);
-    size_t i = aspace_first_above(start), k = i;
-    while (k < as->n && as->list[k].start < end) k++;
-    if (k > i) list_delete(i, k);
-}
-
-/* The same, sparing cache windows. */
-static void carve_guest(gaddr start, gaddr end) {
-    for (size_t i = aspace_first_above(start); i < as->n && as->list[i].start < end; i = aspace_first_above(start)) {
-        gaddr stop = MIN(as->list[i].end, end);
-        if (!as->list[i].runtime) aspace_list_carve(start, stop);
-        start = stop;
-    }
-}
-
-static bool same_kind(const struct mapping *a, const struct mapping *b) {
-    return a->end == b->start && a->prot == b->prot && a->flags == b->flags && a->file.ino == b->file.ino &&
-           a->file.dev == b->file.dev && a->was_writable == b->was_writable && a->runtime == b->runtime &&
-           a->object == b->object && a->tracked == b->tracked &&
-           ((a->file.ino == 0 && !a->object) || a->offset + (a->end - a->start) == b->offset) &&
-           strcmp(a->name, b->name) == 0 && (a->name[0] == '\0' || strcmp(a->name, "[heap]") == 0);
-}
-
-static void merge_around(gaddr start, gaddr end) {
-    size_t i = aspace_first_above(start);
-    if (i > 0) i--;
-    while (i + 1 < as->n && as->list[i].start <= end) {
-        if (same_kind(&as->list[i], &as->list[i + 1])) {
-            as->list[i].end = as->list[i + 1].end;
-            list_delete(i + 1, i + 2);
-        } else {
-            i++;
-        }
-    }
-}
-
-void aspace_list_add(const struct mapping *m) {
-    aspace_list_carve(m->start, m->end);
-    list_insert(aspace_first_above(m->start), m);
-    merge_around(m->start, m->end);
-}
-
 /* ---- where things go ---- */
 
 static bool overlaps(gaddr start, gaddr end, gaddr lo, gaddr hi) { return start < hi && end > lo; }
@@ -166,7 +47,7 @@ bool aspace_is_runtime(gaddr start, size_t len) {
 
 static bool usable(gaddr start, size_t len) {
     return start + len > start && start + len <= LAYOUT_GUEST_END && !aspace_is_runtime(start, len) &&
-           is_free(start, start + len);
+           aspace_is_free(start, start + len);
 }
 
 /* Whether the runtime stays in the way of what has to be at this very place: the program says so, or its recording, and the
@@ -182,7 +63,7 @@ static void note_growth(void) {
     for (size_t i = 0; unlikely(as->grows) && i < as->n; i++) {
         struct mapping *m = &as->list[i];
         unsigned char resident;
-        while ((m->flags & MAP_GROWSDOWN) && !m->runtime && is_free(m->start - PAGE_SIZE, m->start) &&
+        while ((m->flags & MAP_GROWSDOWN) && !m->runtime && aspace_is_free(m->start - PAGE_SIZE, m->start) &&
                SYS(mincore, m->start - PAGE_SIZE, PAGE_SIZE, &resident) == 0)
             m->start -= PAGE_SIZE;
     }
@@ -231,7 +112,7 @@ static gaddr find_slot(gaddr base, gaddr end, uint64_t from, size_t span) {
     uint64_t slots = (end - base) / FILE_SLOT_ALIGN;
     for (uint64_t k = 0; k < slots; k++) {
         gaddr at = base + ((from + k) % slots) * FILE_SLOT_ALIGN;
-        if (at + span <= end && is_free(at, at + span)) return at;
+        if (at + span <= end && aspace_is_free(at, at + span)) return at;
     }
     return 0;
 }
@@ -241,7 +122,7 @@ static gaddr find_for_large(uint64_t h, size_t span) {
     uint64_t stir = (h >> 1) % (LARGE_STIR / FILE_SLOT_ALIGN) * FILE_SLOT_ALIGN;
     for (int i = 0; i < 2 && span + stir <= LARGE_END - LAYOUT_LIB_BASE; i++) {
         gaddr at = (h + (uint64_t)i) & 1 ? LAYOUT_LIB_BASE + stir : LARGE_END - span - stir;
-        if (is_free(at, at + span)) return at;
+        if (aspace_is_free(at, at + span)) return at;
     }
     return find_slot(LAYOUT_LIB_BASE, LAYOUT_LIB_END, 0, span);
 }
@@ -250,11 +131,11 @@ static uint64_t hash_of_file(const struct file_id *id) {
     return mix(mix(mix(as->seed, id->dev), id->ino), id->mtime_ns);
 }
 
-/* A program that is too large for the library area (chromium) is next to it, where its code has kept translations, too. */
+/* A program that is too large for the library area (chromium) is near the end of the low 2 GB, where its code has kept translations, too. */
 static gaddr find_for_huge(const struct file_id *id, size_t span) {
-    gaddr at = LAYOUT_LOW_MMAP_END - hash_of_file(id) % (LARGE_STIR / FILE_SLOT_ALIGN) * FILE_SLOT_ALIGN - span;
     if (span > HUGE_MOST) return 0;
-    return is_free(at, at + span) ? at : 0;
+    gaddr at = LAYOUT_LOW_MMAP_END - hash_of_file(id) % (LARGE_STIR / FILE_SLOT_ALIGN) * FILE_SLOT_ALIGN - span;
+    return aspace_is_free(at, at + span) ? at : 0;
 }
 
 /* A slot in the library area that depends on nothing but the file, as long as it is free. */
@@ -419,14 +300,14 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
         if (at & ~PAGE_MASK) return lock_drop(&cache_lock), -EINVAL;
         if (at + len < at || at + len > LAYOUT_GUEST_END) return lock_drop(&cache_lock), -ENOMEM;
         if (is_barred(at, len)) return lock_drop(&cache_lock), -ENOMEM;
-        if ((flags & MAP_FIXED_NOREPLACE) && !is_free(at, at + len)) return lock_drop(&cache_lock), -EEXIST;
+        if ((flags & MAP_FIXED_NOREPLACE) && !aspace_is_free(at, at + len)) return lock_drop(&cache_lock), -EEXIST;
     } else {
         at = PAGE_DOWN(addr);
         bool hint_ok = at >= 0x10000 && usable(at, len) && !((flags & MAP_32BIT) && at + len > 0x80000000ul);
         if (!hint_ok) at = pick(len, flags, file && (flags & MAP_TYPE) == MAP_PRIVATE ? &id : NULL);
         if (!at) return lock_drop(&cache_lock), -ENOMEM;
     }
-    if (has_too_many()) return lock_drop(&cache_lock), -ENOMEM;
+    if (aspace_has_too_many()) return lock_drop(&cache_lock), -ENOMEM;
     uint64_t more = len - (fixed ? mapped_in(at, at + len) : 0);
     if (!within_limits(more, is_data((uint32_t)prot, (uint32_t)flags))) return lock_drop(&cache_lock), -ENOMEM;
     int host_flags = (flags & ~(MAP_FIXED_NOREPLACE | MAP_32BIT)) | MAP_FIXED;
@@ -496,7 +377,7 @@ long aspace_munmap(gaddr addr, size_t len) {
         if (ret) break;
     }
     if (!ret) {
-        carve_guest(addr, addr + len);
+        aspace_list_carve_guest(addr, addr + len);
         aspace_freed(addr, addr + len);
         aspace_stack_takes_room(addr, addr + len);
     }
@@ -505,11 +386,11 @@ long aspace_munmap(gaddr addr, size_t len) {
 }
 
 static void note_protection(gaddr start, gaddr end, int prot) {
-    split_at(start);
-    split_at(end);
+    aspace_list_split(start);
+    aspace_list_split(end);
     for (size_t i = aspace_first_above(start); i < as->n && as->list[i].start < end; i++)
         as->list[i].prot = (uint32_t)prot, as->list[i].was_writable |= prot & PROT_WRITE;
-    merge_around(start, end);
+    aspace_list_merge(start, end);
     if (unlikely(shared_active)) shared_reprotect(start, end);
 }
 
@@ -613,7 +494,7 @@ long aspace_shmat(int id, gaddr addr, int flags) {
     bool remap = flags & 040000; /* SHM_REMAP */
     if (!addr)
         addr = pick(len, 0, NULL);
-    else if (is_barred(addr, len) || (!remap && !is_free(addr, addr + len)))
+    else if (is_barred(addr, len) || (!remap && !aspace_is_free(addr, addr + len)))
         return lock_drop(&cache_lock), -EINVAL;
     if (remap) code_watch_forget(addr, addr + len);
     long got = SYS(shmat, id, addr, flags & ~0100000 /* SHM_EXEC */);

@@ -1,4 +1,5 @@
-/* The parts of the address space for each other: aspace.c (the list, where things go, calls), aspace_stack.c. Under cache_lock. */
+/* The parts of the address space for each other: aspace.c (where things go, calls), aspace_list.c,
+ * aspace_stack.c. Under cache_lock. */
 #ifndef REPRISE_ASPACE_PARTS_H
 #define REPRISE_ASPACE_PARTS_H
 
@@ -17,12 +18,24 @@ struct aspace {
 
 static struct aspace *const as = &the_aspace;
 
-/* ---- aspace.c ---- */
+/* ---- aspace_list.c ---- */
 
 /* Index of the first mapping that ends above addr. */
 size_t aspace_first_above(gaddr addr);
+bool aspace_is_free(gaddr start, gaddr end);
+/* The kernel's limit is for program and runtime together: some are kept for us. */
+bool aspace_has_too_many(void);
+/* Splits the mapping that contains addr in its middle, if any. */
+void aspace_list_split(gaddr addr);
+/* Mappings of one kind that touch become one. */
+void aspace_list_merge(gaddr start, gaddr end);
 void aspace_list_carve(gaddr start, gaddr end);
+/* The same, sparing cache windows. */
+void aspace_list_carve_guest(gaddr start, gaddr end);
 void aspace_list_add(const struct mapping *m);
+
+/* ---- aspace.c ---- */
+
 /* There is room again in the mmap area. */
 void aspace_freed(gaddr start, gaddr end);
 

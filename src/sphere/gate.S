@@ -8,8 +8,8 @@
     .globl gate_syscall, gate_check, gate_insn, gate_done, gate_abort
     .hidden gate_syscall, gate_check, gate_insn, gate_done, gate_abort
 
-/* long gate_syscall(long nr, const uint64_t args[6]) */
-gate_syscall:
+/* A call with rdi = number, rsi = its arguments, as long as nothing is pending. */
+.macro issue place
     mov %rdi, %rax
     mov %rsi, %r11
     mov (%r11), %rdi
@@ -18,13 +18,18 @@ gate_syscall:
     mov 24(%r11), %r10
     mov 32(%r11), %r8
     mov 40(%r11), %r9
-gate_check:
+\place\()_check:
     cmpq $0, %gs:TB_PENDING
     jne gate_abort
-gate_insn:
+\place\()_insn:
     syscall
-gate_done:
+\place\()_done:
     ret
+.endm
+
+/* long gate_syscall(long nr, const uint64_t args[6]) */
+gate_syscall:
+    issue gate
 gate_abort:
     mov $-4096, %rax /* GATE_ABORTED */
     ret
@@ -34,21 +39,7 @@ gate_abort:
     .globl gate_ask, ask_check, ask_insn, ask_done
     .hidden gate_ask, ask_check, ask_insn, ask_done
 gate_ask:
-    mov %rdi, %rax
-    mov %rsi, %r11
-    mov (%r11), %rdi
-    mov 8(%r11), %rsi
-    mov 16(%r11), %rdx
-    mov 24(%r11), %r10
-    mov 32(%r11), %r8
-    mov 40(%r11), %r9
-ask_check:
-    cmpq $0, %gs:TB_PENDING
-    jne gate_abort
-ask_insn:
-    syscall
-ask_done:
-    ret
+    issue ask
 
 /* long guest_copy(void *to, const void *from, size_t n): 0, or n bytes not copied because a page could not be touched.
  * Small objects go by words, which is quicker; a word that faults is tried again by bytes. */
