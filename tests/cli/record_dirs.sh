@@ -34,7 +34,8 @@ expect 0 '' env -u REPRISE_DIR HOME="$PWD/home" $record true events 4 64
 expect 0 '' env -u REPRISE_DIR HOME="$PWD/home" $replay
 said 'stream 0: 4 events, ended'
 if [ "$(id -u)" = 0 ]; then # a user whose home nobody knows
-    expect 125 'reprise: *REPRISE_DIR*' setpriv --reuid=54321 --clear-groups env -u REPRISE_DIR -u HOME $record true
+    cp "$REPRISE" . && chmod 755 . # another user may not reach the checkout
+    expect 125 'reprise: *REPRISE_DIR*' setpriv --reuid=54321 --clear-groups env -u REPRISE_DIR -u HOME ./reprise record true
 fi
 expect 0 '' env REPRISE_DIR=relative $record true events 5 64
 [ -f relative/true-0/log ] || wrong "relative REPRISE_DIR: no log"
