@@ -13,6 +13,7 @@
 #include "sphere/forced_write.h"
 #include "sphere/gate.h"
 #include "sphere/objects.h"
+#include "sphere/page_copies.h"
 #include "sphere/sys/special.h"
 
 #define BLOCKS (PAGE_LOG_PAGE / PAGE_LOG_BLOCK)
@@ -22,48 +23,12 @@ bool page_log_is_written;
 
 /* ---- writing ---- */
 
-struct copy { /* of a page, as this process left it */
-    struct shared_at at;
-    uint8_t *bytes; /* NULL: free slot */
-    bool is_valid;
-};
-
-static struct copy *copies; /* by hash */
-static size_t room, used;
+static struct page_copies copies; /* state: whether it is what this process left */
 static int append_fd;
 
 void page_log_start(int fd) {
     append_fd = fd;
     page_log_is_written = true;
-}
-
-static struct copy *slot_of(struct shared_at at) {
-    size_t i = (at.object * 31 + at.page) * 0x9e3779b97f4a7c15ull >> 20 & (room - 1);
-    while (copies[i].bytes && (copies[i].at.object != at.object || copies[i].at.page != at.page))
-        i = (i + 1) & (room - 1);
-    return &copies[i];
-}
-
-static void grow(void) {
-    struct copy *old = copies;
-    size_t n = room;
-    room = n ? n * 2 : 256;
-    copies = arena_pages(room * sizeof *copies);
-    for (size_t i = 0; i < n; i++)
-        if (old[i].bytes) *slot_of(old[i].at) = old[i];
-    if (old) arena_free_pages(old, n * sizeof *old);
-}
-
-static struct copy *copy_of(struct shared_at at, bool make) {
-    if (make && used * 2 >= room) grow();
-    if (!room) return NULL;
-    struct copy *c = slot_of(at);
-    if (!c->bytes && !make) return NULL;
-    if (!c->bytes) {
-        *c = (struct copy){.at = at, .bytes = arena_pages(PAGE_SIZE)};
-        used++;
-    }
-    return c;
 }
 
 static bool read_page(struct shared_at at, uint8_t *to) {
@@ -89,12 +54,13 @@ bool page_log_is(struct shared_at at, uint64_t blocks, bool is_whole, const uint
 }
 
 void page_log_released(struct shared_at at) {
-    struct copy *c = copy_of(at, true);
-    c->is_valid = read_page(at, c->bytes);
+    struct page_copy *c = page_copies_make(&copies, at);
+    if (!c->bytes) c->bytes = arena_pages(PAGE_SIZE);
+    c->state = read_page(at, c->bytes);
 }
 
 void page_log_forget(void) {
-    for (size_t i = 0; i < room; i++) copies[i].is_valid = false;
+    for (uint64_t i = 0; i < copies.room; i++) copies.slots[i].state = false;
 }
 
 static void append(const struct page_log_record *r, const uint8_t *bytes) {
@@ -115,8 +81,8 @@ static void append(const struct page_log_record *r, const uint8_t *bytes) {
 void page_log_acquired(struct shared_at at) {
     static const uint8_t nothing[PAGE_LOG_BLOCK];
     uint8_t now[PAGE_SIZE];
-    struct copy *c = copy_of(at, false);
-    bool is_whole = !c || !c->is_valid;
+    const struct page_copy *c = page_copies_find(&copies, at);
+    bool is_whole = !c || !c->state;
     if (!read_page(at, now)) die("a shared page of stream %lu cannot be read", the_stream.number);
     struct page_log_record r = {.stream = the_stream.number,
                                 .event = stream_taken(),

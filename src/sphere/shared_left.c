@@ -10,6 +10,7 @@
 #include "sphere/channel.h"
 #include "sphere/checkpoint.h"
 #include "sphere/gate.h"
+#include "sphere/page_copies.h"
 
 #define OBJECTS 1024      /* beyond, there are no checkpoints */
 #define COPIES_MOST 16384 /* pages in memory; those that a checkpoint has can be done without */
@@ -69,50 +70,12 @@ enum state {
     COPY_UNKNOWN, /* there was no room */
 };
 
-struct copy {
-    struct shared_at at; /* object 0: free slot */
-    uint8_t *bytes;      /* `zero` is never written to */
-    enum state state;
-};
-
-static struct copy *copies; /* by hash */
-static uint64_t room, used, n_unknown;
+static struct page_copies copies; /* bytes: `zero` is never written to */
+static uint64_t n_unknown;
 static uint8_t *pool, zero[PAGE_SIZE] __attribute__((aligned(8)));
 static uint64_t n_bytes; /* pages of the pool in use */
 
-static struct copy *slot_of(struct shared_at at) {
-    uint64_t i = (at.object * 31 + at.page) * 0x9e3779b97f4a7c15ull >> 20 & (room - 1);
-    while (copies[i].at.object && (copies[i].at.object != at.object || copies[i].at.page != at.page))
-        i = (i + 1) & (room - 1);
-    return &copies[i];
-}
-
-static struct copy *find_copy(struct shared_at at) {
-    struct copy *c = room ? slot_of(at) : NULL;
-    return c && c->at.object ? c : NULL;
-}
-
-static void grow(void) {
-    struct copy *old = copies;
-    uint64_t n = room;
-    room = n ? n * 2 : 256;
-    copies = arena_pages(room * sizeof *copies);
-    for (uint64_t i = 0; i < n; i++)
-        if (old[i].at.object) *slot_of(old[i].at) = old[i];
-    if (old) arena_free_pages(old, n * sizeof *old);
-}
-
-static struct copy *make_copy(struct shared_at at) {
-    if (used * 2 >= room) grow();
-    struct copy *c = slot_of(at);
-    if (!c->at.object) {
-        *c = (struct copy){.at = at};
-        used++;
-    }
-    return c;
-}
-
-static void free_bytes(struct copy *c) {
+static void free_bytes(struct page_copy *c) {
     if (c->bytes && c->bytes != zero) {
         *(uint8_t **)c->bytes = pool;
         pool = c->bytes;
@@ -123,12 +86,12 @@ static void free_bytes(struct copy *c) {
 
 /* What a checkpoint has, or nobody needs. */
 static void make_room(void) {
-    for (uint64_t i = 0; i < room; i++)
-        if (copies[i].state == COPY_SAVED || copies[i].state == COPY_NONE) free_bytes(&copies[i]);
+    for (uint64_t i = 0; i < copies.room; i++)
+        if (copies.slots[i].state == COPY_SAVED || copies.slots[i].state == COPY_NONE) free_bytes(&copies.slots[i]);
 }
 
 /* A page to write to; NULL: no room. */
-static uint8_t *bytes_of(struct copy *c) {
+static uint8_t *bytes_of(struct page_copy *c) {
     if (c->bytes && c->bytes != zero) return c->bytes;
     static uint32_t full; /* looking through all of them takes its time */
     if (n_bytes >= COPIES_MOST && full++ % 64 == 0) make_room();
@@ -147,7 +110,7 @@ static uint8_t *bytes_of(struct copy *c) {
     return c->bytes;
 }
 
-static void set_state(struct copy *c, enum state state) {
+static void set_state(struct page_copy *c, enum state state) {
     n_unknown += (state == COPY_UNKNOWN) - (uint64_t)(c->state == COPY_UNKNOWN);
     c->state = state;
 }
@@ -179,7 +142,7 @@ static void read_owned(const struct mapping *m, gaddr addr, uint8_t *to) {
 
 static void keep(struct shared_at at, const struct mapping *m, gaddr addr) {
     static uint8_t page[PAGE_SIZE] __attribute__((aligned(8)));
-    struct copy *c = make_copy(at);
+    struct page_copy *c = page_copies_make(&copies, at);
     read_owned(m, addr, page);
     if (is_zero(page)) {
         free_bytes(c);
@@ -198,8 +161,8 @@ void left_released(struct shared_at at) {
     gaddr addr = shared_address_of(at);
     if (addr && aspace_find(addr, &m))
         keep(at, &m, addr);
-    else if (shared_is_file(at.object) && !find_copy(at))
-        set_state(make_copy(at), COPY_UNKNOWN);
+    else if (shared_is_file(at.object) && !page_copies_find(&copies, at))
+        set_state(page_copies_make(&copies, at), COPY_UNKNOWN);
 }
 
 static void find_difference(const uint8_t *now, const uint8_t *before, struct ev_contents *contents, uint8_t *bytes) {
@@ -218,7 +181,7 @@ bool left_acquired(struct shared_at at, gaddr addr, struct ev_contents *contents
     static uint8_t now[PAGE_SIZE] __attribute__((aligned(8)));
     struct mapping m;
     if (!checkpoint_is_on || !add_object(at.object)) return false;
-    struct copy *c = find_copy(at);
+    struct page_copy *c = page_copies_find(&copies, at);
     bool is_known = c && c->bytes && (c->state == COPY_NEW || c->state == COPY_SAVED);
     if (!addr) addr = shared_address_of(at);
     bool is_there = addr && aspace_find(addr, &m);
@@ -244,9 +207,9 @@ void left_unmapping(gaddr start, gaddr end) {
 /* ---- changes by calls ---- */
 
 static void write_page(struct shared_at at, uint64_t from, const void *bytes, uint64_t len) {
-    struct copy *c = find_copy(at);
+    struct page_copy *c = page_copies_find(&copies, at);
     if (shared_owns(at) && (!c || c->state == COPY_NONE)) return; /* mapped, or else not known anyway */
-    if (!c) c = make_copy(at);
+    if (!c) c = page_copies_make(&copies, at);
     bool was_zero = c->bytes == zero, is_known = c->bytes && (c->state == COPY_NEW || c->state == COPY_SAVED);
     uint8_t *to = is_known ? bytes_of(c) : NULL;
     if (!to) return set_state(c, COPY_UNKNOWN);
@@ -269,8 +232,8 @@ void left_cut(uint64_t object, uint64_t size) {
     if (!o) return;
     o->cut = MIN(o->cut, size);
     o->in_memory = false; /* what is not there is zero, but the store may have something else */
-    for (uint64_t i = 0; i < room; i++) {
-        struct copy *c = &copies[i];
+    for (uint64_t i = 0; i < copies.room; i++) {
+        struct page_copy *c = &copies.slots[i];
         if (c->at.object != object || c->state == COPY_NONE || c->at.page * PAGE_SIZE + PAGE_SIZE <= size) continue;
         if (c->at.page * PAGE_SIZE < size) {
             write_page(c->at, size % PAGE_SIZE, zero, PAGE_SIZE - size % PAGE_SIZE);
@@ -295,10 +258,9 @@ void left_after_fork(void) {
     for (size_t i = 0; aspace_nth(i, &m); i++)
         if (m.object) add_object(m.object);
     for (uint32_t i = 0; i < n_objects; i++) objects[i].inherited = true;
-    for (uint64_t i = 0; i < room; i++) free_bytes(&copies[i]);
-    if (copies) arena_free_pages(copies, room * sizeof *copies);
-    copies = NULL;
-    room = used = n_unknown = 0;
+    for (uint64_t i = 0; i < copies.room; i++) free_bytes(&copies.slots[i]);
+    page_copies_drop(&copies);
+    n_unknown = 0;
 }
 
 /* ---- pages that are ours ---- */
@@ -341,7 +303,7 @@ static void visit_group(const struct mapping *m, uint64_t number, uint64_t seen[
 static bool has_copies(uint64_t object, uint64_t number, const uint64_t *bits, const uint64_t *seen) {
     for (uint64_t i = 0; shared_is_file(object) && i < GROUP; i++) {
         if (!((bits[i / 64] & ~seen[i / 64]) >> i % 64 & 1)) continue;
-        const struct copy *c = find_copy((struct shared_at){object, number * GROUP + i});
+        const struct page_copy *c = page_copies_find(&copies, (struct shared_at){object, number * GROUP + i});
         if (!c || c->state == COPY_NONE || c->state == COPY_UNKNOWN) return false;
     }
     return true;
@@ -399,8 +361,8 @@ static void save_owned(const struct object *o, const struct mapping *m, uint64_t
 
 void left_save(void) {
     visit_owned(save_owned);
-    for (uint64_t i = 0; i < room; i++) {
-        struct copy *c = &copies[i];
+    for (uint64_t i = 0; i < copies.room; i++) {
+        struct page_copy *c = &copies.slots[i];
         if (c->state == COPY_NEW && shared_owns(c->at) && shared_address_of(c->at)) set_state(c, COPY_NONE); /* again */
         uint8_t *to = c->state == COPY_NEW && c->at.page < SHARED_PAGES_ROOM / PAGE_SIZE ? save_room() : NULL;
         if (!to) continue;
@@ -411,8 +373,8 @@ void left_save(void) {
 }
 
 void left_saved(void) {
-    for (uint64_t i = 0; i < room; i++)
-        if (copies[i].state == COPY_NEW) copies[i].state = COPY_SAVED;
+    for (uint64_t i = 0; i < copies.room; i++)
+        if (copies.slots[i].state == COPY_NEW) copies.slots[i].state = COPY_SAVED;
 }
 
 /* ---- snapshots ---- */
