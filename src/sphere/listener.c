@@ -162,8 +162,9 @@ static long respond(const uint64_t a[6]) {
     return gate_syscall(__NR_ioctl, b);
 }
 
-long sys_ioctl(struct tblock *t, uint64_t a[6]) {
-    if (likely((a[1] & 0xff00) != IOCTL_FAMILY)) return gate_syscall(__NR_ioctl, a);
+bool listener_is_request(uint64_t request) { return (request & 0xff00) == IOCTL_FAMILY; }
+
+long listener_ioctl(const uint64_t a[6]) {
     if ((uint32_t)a[1] == IOCTL_SEND) return respond(a);
     long ret = gate_syscall(__NR_ioctl, a);
     if ((uint32_t)a[1] == IOCTL_RECV && ret == 0) received(a[2]);

@@ -22,6 +22,10 @@ long listener_ask(struct tblock *t, uint64_t nr, const uint64_t a[6]);
 long listener_wait(struct tblock *t, uint64_t nr, const uint64_t a[6]);
 void listener_done(struct thread *t);
 
+/* ioctl() of who listens. */
+bool listener_is_request(uint64_t request);
+long listener_ioctl(const uint64_t a[6]);
+
 /* Writes to the memory of a process that waits for an answer; *ret: 0 or -EIO. False: it does not wait. */
 bool listener_writes(int tgid, gaddr addr, const void *bytes, uint32_t len, long *ret);
 

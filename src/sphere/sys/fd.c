@@ -9,6 +9,7 @@
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
 #include "sphere/code_watch.h"
+#include "sphere/listener.h"
 #include "sphere/sys/proc_files.h"
 #include "sphere/sys/special.h"
 
@@ -207,4 +208,8 @@ long sys_sendmmsg(struct tblock *t, uint64_t a[6]) {
             a[2] = i; /* those before it go out */
         }
     return forward(t, a);
+}
+
+long sys_ioctl(struct tblock *t, uint64_t a[6]) {
+    return unlikely(listener_is_request(a[1])) ? listener_ioctl(a) : gate_syscall(__NR_ioctl, a);
 }
