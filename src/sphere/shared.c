@@ -13,6 +13,7 @@
 #include "sphere/code_watch.h"
 #include "sphere/debug.h"
 #include "sphere/debug_watch.h"
+#include "sphere/frozen.h"
 #include "sphere/gate.h"
 #include "sphere/mode.h"
 #include "sphere/shared_values.h"
@@ -232,32 +233,32 @@ gaddr shared_address_of(struct shared_at at) {
     return addr;
 }
 
-/* Opens or closes one page, wherever it is mapped. */
-static void set_access(struct shared_at at, bool open) {
+void shared_each_view(struct shared_at at, void (*visit)(const struct mapping *m, gaddr addr)) {
     lock_take(&cache_lock);
     const struct mapping *m;
     for (gaddr from = 0; (m = next_near(from)); from = m->end) {
         gaddr addr = address_in(m, at);
-        if (!addr) continue;
-        if (!open) {
-            close_pages(m, addr, PAGE_SIZE);
-            continue;
-        }
-        SYS(mprotect, addr, PAGE_SIZE, aspace_host_prot((int)m->prot));
-        if (unlikely(debug_is_on)) watch_came(addr);
+        if (addr) visit(m, addr);
     }
     lock_drop(&cache_lock);
 }
 
+static void close_view(const struct mapping *m, gaddr addr) { close_pages(m, addr, PAGE_SIZE); }
+
+static void open_view(const struct mapping *m, gaddr addr) {
+    SYS(mprotect, addr, PAGE_SIZE, aspace_host_prot((int)m->prot));
+    if (unlikely(debug_is_on)) watch_came(addr);
+}
+
 void shared_take(struct shared_at at) {
     *owned_word(at, true) |= 1ull << (at.page % 64);
-    set_access(at, true);
+    shared_each_view(at, open_view);
 }
 
 void shared_give(struct shared_at at) {
     uint64_t *w = owned_word(at, false);
     if (w) *w &= ~(1ull << (at.page % 64));
-    set_access(at, false);
+    shared_each_view(at, close_view);
 }
 
 static void open_all(uint64_t object) {
@@ -337,6 +338,7 @@ void shared_close_all(void) {
 
 void shared_disown_all(void) {
     if (!shared_active) return;
+    frozen_end_all();
     disown_all();
     lock_take(&cache_lock);
     shared_reprotect(0, LAYOUT_GUEST_END);
@@ -345,6 +347,7 @@ void shared_disown_all(void) {
 
 void shared_abandon(void) {
     if (!shared_active) return;
+    frozen_end_all();
     shared_active = false;
     shared_highest = 0;
     lock_take(&cache_lock);
@@ -455,6 +458,8 @@ void shared_hold_file(struct thread *t, uint64_t object, uint64_t start, uint64_
         shared_acquired++;
         the_mode->acquire(t, at, 0);
     }
+    for (uint64_t i = start / PAGE_SIZE; frozen_any && i <= (start + len) / PAGE_SIZE; i++)
+        frozen_end((struct shared_at){object, i}); /* the file is about to change, and its views with it */
 }
 
 /* ---- beyond the end of a file ---- */

@@ -70,6 +70,8 @@ void shared_stay_open(bool open);
 
 /* The page of a tracked mapping that addr is on. */
 struct shared_at shared_page_of(const struct mapping *m, gaddr addr);
+/* Visits all places where a page is mapped. `visit` is called with cache_lock held. */
+void shared_each_view(struct shared_at at, void (*visit)(const struct mapping *m, gaddr addr));
 /* Where a page is mapped; 0: nowhere. */
 gaddr shared_address_of(struct shared_at at);
 /* Whether the page at addr is tracked and not owned. Takes no lock: replay has one kernel thread. */

@@ -18,6 +18,7 @@
 #include "recorder/order.h"
 #include "sphere/channel.h"
 #include "sphere/event_log.h"
+#include "sphere/frozen.h"
 #include "sphere/gate.h"
 #include "sphere/shared.h"
 #include "sphere/shared_left.h"
@@ -170,6 +171,7 @@ static void take(struct thread *t, struct shared_at at, gaddr addr, struct share
     p->since_ns = last_take_ns = now_ns();
     note_taken(p);
     shared_take(at);
+    if (unlikely(p->outsiders)) frozen_make(at);
     log_acquired(t, at, addr, p->version, from);
 }
 
@@ -278,6 +280,7 @@ static void take_values(struct thread *t, struct shared_at at, struct shared_pag
     p->since_ns = last_take_ns = now_ns();
     note_taken(p);
     shared_take(at);
+    if (unlikely(p->outsiders)) frozen_make(at);
     if (!addr) addr = shared_address_of(at);
     log_acquired(t, at, addr, p->version, UINT64_MAX)->writable = 2;
     if (addr) event_memory(t, EV_MEMORY, addr, PAGE_SIZE, false);
@@ -346,6 +349,7 @@ static void release(struct thread *t, uint64_t index, uint64_t next, uint8_t fla
     struct shared_page *p = &shared_tables()->pages[index];
     struct shared_at at = at_index(index);
     left_released(at);
+    if (unlikely(frozen_any)) frozen_end(at);
     shared_give(at);
     log_page(t, EV_RELEASE, at, p->version, UINT64_MAX, flags);
     stream_commit();
@@ -638,5 +642,7 @@ void shared_leave_to_outsiders(uint64_t object) {
 
 void shared_keep_from_outsiders(uint64_t object) {
     struct shared_page *p = page_for_outsiders(object);
-    if (p->outsiders) p->outsiders = 0;
+    if (!p->outsiders) return;
+    p->outsiders = 0;
+    frozen_end((struct shared_at){object, 0});
 }

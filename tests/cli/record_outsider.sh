@@ -41,6 +41,18 @@ check --checkpoint-interval 0.1
 "$REPRISE" dump rd | grep -q CHECKPOINT || wrong 'no checkpoint'
 timeout 100 "$REPRISE" replay -a --verify rd >out 2>err || wrong "verify: $? $(cat err)"
 
+# who never stops: what is seen of the page while it is lent does not change
+for option in --check --chaos; do
+    : >counted
+    "$BUILD/shared/outsider" counted count &
+    expect 0 '' timeout 60 "$REPRISE" record $option -o rc -- "$BUILD/shared/outsider" counted follow 2000
+    wait
+    mv out told
+    expect 0 '' timeout 60 "$REPRISE" replay -a --verify rc
+    cmp -s told out || wrong "follow $option: $(diff told out | head -3)"
+    rm -rf rc
+done
+
 # what somebody stored behind the end of a file, in its last page: only who maps the file sees it
 cat >behind.py <<'PY'
 import ctypes, mmap, os, sys

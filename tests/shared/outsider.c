@@ -1,8 +1,11 @@
 /* A word in a small file that somebody else sets, and that this program only reads, in every way. Who sets it may be outside of the
  * recording: cli/record_outsider.sh runs this program beside it. Alone, its children do it.
- *   outsider [FILE [WHICH]]    waits for the bytes of FILE, one after the other; or sets one */
+ *   outsider [FILE [WHICH]]    waits for the bytes of FILE, one after the other; or sets one
+ *   outsider FILE count        counts its first bytes up until it is gone
+ *   outsider FILE follow N     looks at them so often, in all the ways that need the page as a whole */
 #include "shared.h"
 #include <sched.h>
+#include <sys/stat.h>
 
 #define WORDS 6
 static const char *page; /* that nobody maps for writing */
@@ -42,6 +45,29 @@ static void await(int which, char (*get)(int), void (*meanwhile)(void)) {
     fflush(stdout);
 }
 
+static int count(const char *path) {
+    uint64_t n[2] = {0};
+    int fd = open_file(path);
+    for (struct stat st; fstat(fd, &st) == 0 && st.st_nlink; n[0]++, n[1]++)
+        if (pwrite(fd, n, sizeof n, 0) != sizeof n) abort();
+    return 0;
+}
+
+/* What is seen has to be seen again, and while nothing is done in between, in the order in which it was. */
+static int follow(const char *path, long rounds) {
+    uint64_t sum = 0, changes = 0, last = 0;
+    for (long i = 0; i < rounds; i++) {
+        uint64_t now = 0;
+        for (int k = 0; k < 8; k++) now = now << 8 | (uint8_t)(i % 16 ? peek_wide(7 - k) : peek_call(7 - k));
+        changes += now != last;
+        last = now;
+        sum = (sum << 7 | sum >> 57) ^ now;
+    }
+    printf("%lx, %ld changes\n", sum, (long)changes);
+    unlink(path);
+    return changes < 2;
+}
+
 static void yield(void) { sched_yield(); }
 static void nap(void) { usleep(1000); }
 static void nothing(void) {}
@@ -61,9 +87,10 @@ int main(int argc, char **argv) {
     char own[64];
     snprintf(own, sizeof own, "outsider-%d", getpid());
     const char *path = argc > 1 ? argv[1] : own;
-    if (argc > 2) return set(path, atoi(argv[2]));
+    if (argc == 3) return strcmp(argv[2], "count") ? set(path, atoi(argv[2])) : count(path);
     page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, open_file(path), 0);
     if (page == MAP_FAILED) abort();
+    if (argc == 4) return follow(path, atol(argv[3]));
     if (argc < 2) set_later(path);
     await(0, peek, yield);
     await(1, peek, nothing);

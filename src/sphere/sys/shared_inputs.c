@@ -5,6 +5,7 @@
 #include "inproc/arena.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
+#include "sphere/frozen.h"
 #include "sphere/shared.h"
 #include "sphere/sys/model.h"
 
@@ -184,6 +185,7 @@ void shared_inputs_begin(struct shared_inputs *in, uint64_t nr, uint64_t a[6], b
     memcpy(in->a, a, sizeof in->a);
     in->bounce = may_wait ? copy_data(nr, a) : NULL;
     hold_all(nr, a, false, !may_wait || nr == __NR_futex);
+    if (nr == __NR_futex && unlikely(frozen_any)) frozen_end_all(); /* it is the file's page that others wake */
     in->acquired = shared_acquired;
 }
 
