@@ -5,7 +5,7 @@
 export REPRISE_DIR=$PWD/recordings
 for i in 1 2 3; do
     expect 0 'reprise: recording stopped: the log has reached *' \
-        "$REPRISE" record --limit 50K -o "stopped-$i" -- "$BUILD/shared/unrecorded" 1500
+        "$REPRISE" record --limit 50K -o "stopped-$i" -- "$BUILD/shared/unrecorded" 150000
     [ "$(cat out)" = 'all steps are there' ] || wrong "recording $i: $(cat out)"
 done
 finish
