@@ -142,6 +142,15 @@ static void protect_up_to_file(gaddr start, uint64_t len, int prot) {
     }
 }
 
+/* Private pages of files are the process's own from then on: what is written to the file later does not show in them. */
+static void populate_files(gaddr start, uint64_t len) {
+    struct mapping m;
+    gaddr end = start + PAGE_UP(len);
+    for (gaddr at = start; at < end && aspace_find(at, &m); at = m.end)
+        if (m.file.ino && (m.flags & MAP_TYPE) == MAP_PRIVATE)
+            SYS(madvise, at, MIN(m.end, end) - at, MADV_POPULATE_WRITE);
+}
+
 static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
     struct thread *t = tb->thread;
     if (unlikely(code_watch_protected || track_closes)) model_before_kernel_write(nr, a);
@@ -165,6 +174,7 @@ static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
     case __NR_personality: thread_set_personality(t, a[0]); break;
     case __NR_madvise:
         if (a[2] == MADV_FREE) a[2] = MADV_DONTNEED;
+        if (a[2] == MADV_POPULATE_WRITE) populate_files(a[0], a[1]);
         if (changes_memory((int)a[2])) replay_check_result(t, nr, ret, sys_madvise(tb, a));
         break;
     case __NR_modify_ldt: /* errors have 32 bits there */

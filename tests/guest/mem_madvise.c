@@ -10,7 +10,20 @@ static void on(int sig, siginfo_t *si, void *uc) {
     siglongjmp(out, 1);
 }
 
+/* A private page that was populated for writing is the process's own, though it was never written to. */
+static void populate(void) {
+    int fd = open("populated", O_RDWR | O_CREAT | O_TRUNC, 0600);
+    char *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    CHECK(p != MAP_FAILED && ftruncate(fd, 8192) == 0);
+    CHECK(pwrite(fd, "a", 1, 0) == 1 && pwrite(fd, "b", 1, 4096) == 1);
+    CHECK(madvise(p, 4096, MADV_POPULATE_WRITE) == 0);
+    CHECK(pwrite(fd, "A", 1, 0) == 1 && pwrite(fd, "B", 1, 4096) == 1);
+    printf("populated %c, not populated %c\n", p[0], p[4096]);
+    munmap(p, 8192), close(fd), unlink("populated");
+}
+
 int main(void) {
+    populate();
     handle(SIGSEGV, on, 0), handle(SIGILL, on, 0);
     char *a = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     memset(a, 5, 16384);
