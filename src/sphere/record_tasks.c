@@ -58,6 +58,18 @@ static bool announce_fork(struct thread *t) {
     return recorded;
 }
 
+/* CLONE_VFORK with memory of its own: the child may need what others do meanwhile, or pages that are ours. */
+static void await_left(struct thread *t) {
+    if (!t->left_fd) return;
+    t->turn_lent = true;
+    checkpoint_park(t, true);
+    order_enter_call(t, true);
+    proc_await_left(t);
+    order_leave_call(t);
+    t->turn_lent = false;
+    if (t->owes) checkpoint_pay(t);
+}
+
 static void fork_process(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {
     struct thread *t = tb->thread;
     const uint64_t asked[6] = {a[0], a[1], a[2], a[3], a[4], a[5]};
@@ -73,6 +85,7 @@ static void fork_process(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr ne
     }
     if (ret < 0 && recorded) stream_discard(&child_stream);
     if (ret > 0 && recorded) stream_give(&child_stream, (uint32_t)ret);
+    await_left(t);
     record_done(t, nr, asked, ret, 0);
     gate_finish(tb, next, flags, ret);
     stream_commit();
@@ -180,9 +193,7 @@ void record_exit(struct tblock *tb, int status) {
 
 void record_thread_killed(struct thread *t, int signo) { record_exit(t->tb, signo); }
 
-bool record_is_sharer(const struct thread *t) {
-    return t->process->shares_memory || (t->tgid && t->tgid != t->process->pid);
-}
+bool record_is_sharer(const struct thread *t) { return t->shares_memory; }
 
 void record_exit_group(struct tblock *tb, int status) {
     struct thread *t = tb->thread;
@@ -271,7 +282,7 @@ size_t record_before_exec(struct thread *t, char *options, size_t cap) {
     leave_memory(t);
     if (!recorded) return options ? fmt_into(options, cap, ",mode=run") : 0;
     char old[24] = "";
-    if (!t->process->shares_memory) fmt_into(old, sizeof old, ",oldring=%u", the_stream.ring);
+    if (!t->shares_memory) fmt_into(old, sizeof old, ",oldring=%u", the_stream.ring);
     return fmt_into(options, cap, "%s,stream=%lu,ring=%u,parent=%lu,outs=%lx:%lx", old, exec_stream.number,
                     exec_stream.ring, the_stream.number, t->files->out_fds[1][0], t->files->out_fds[2][0]);
 }

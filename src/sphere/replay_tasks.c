@@ -27,7 +27,7 @@ static void ended(struct thread *t, int status) {
 
 void replay_death(struct thread *t, int signo) {
     if (debug_is_diverted) debug_end(t, WORKER_EXITED, signo, "");
-    if (!t->process->shares_memory) process_clear_words(t->process);
+    if (!t->shares_memory) process_clear_words(t->process);
     const struct event *e = replay_next(t);
     if (e->kind == EV_EXIT) { /* a process that shares our memory */
         stream_take();
@@ -115,7 +115,7 @@ static bool is_last(const struct thread *self) {
 }
 
 void replay_exit(struct thread *t) {
-    bool ends_all = t->tb->gpr[RAX] == __NR_exit_group && !t->process->shares_memory;
+    bool ends_all = t->tb->gpr[RAX] == __NR_exit_group && !t->shares_memory;
     if (ends_all || is_last(t)) process_clear_words(t->process);
     const struct event *e = replay_next(t);
     int status = ((const struct ev_exit *)(e + 1))->status;
@@ -154,7 +154,8 @@ static bool do_fork(struct thread *t, const struct event *e) {
     replay_verify(t, e, EV_FORK, "fork");
     uint64_t stream = ((const struct ev_child *)(e + 1))->stream;
     const struct event *then = stream_peek_second();
-    bool failed = then && then->kind == EV_SYSCALL && ((const struct ev_syscall *)(then + 1))->ret < 0;
+    bool failed = then && then->thread == t->number && then->kind == EV_SYSCALL &&
+                  ((const struct ev_syscall *)(then + 1))->ret < 0;
     stream_take();
     shared_before_fork(NULL);
     if (failed || stream == UINT64_MAX) return false;
@@ -221,10 +222,10 @@ static void exec_runtime(struct thread *t, uint64_t stream) {
  * failed after all. */
 static void exec_again(struct thread *t, uint64_t stream) {
     if (debug_is_on) {
-        if (!t->process->shares_memory) debug_end(t, WORKER_EXEC, 0, "");
+        if (!t->shares_memory) debug_end(t, WORKER_EXEC, 0, "");
         replay_leave_to_others(t);
     }
-    if (!t->process->shares_memory) {
+    if (!t->shares_memory) {
         kept_save();
         replay_note_end();
         stream_done(stream == UINT64_MAX ? RING_ENDED_CUT : RING_ENDED_EXEC, 0, replay_count_all());
@@ -243,7 +244,7 @@ static bool exec_fails(struct thread *t, uint64_t nr) {
 }
 
 /* Others may run, and make events, before it is known whether the call failed. */
-static bool is_leaving_others(const struct thread *t) { return t->process->shares_memory && !t->vforked; }
+static bool is_leaving_others(const struct thread *t) { return t->shares_memory && !t->vforked; }
 
 void replay_exec(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {
     struct thread *t = tb->thread;

@@ -155,6 +155,7 @@ void threads_after_fork(struct thread *self) {
     self->n_pending = 0; /* nothing could come since the fork: it was all sent to the parent */
     self->clear_tid = self->robust_head = 0;
     self->tracee = NULL;
+    self->shares_memory = self->process->shares_memory = self->vforked = false;
     traced_step_over(self); /* the parent's */
     self->kicked = self->traced_by_outsider = false;
     self->tb->kick = 0; /* that one, too */

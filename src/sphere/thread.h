@@ -26,7 +26,7 @@ struct process {
     int pid;
     struct limits limits;
     bool catches_all;   /* it is traced: every signal comes to us */
-    bool shares_memory; /* a vfork child: the address space is its parent's */
+    bool shares_memory; /* of a thread with shares_memory, which did not get its parent's handlers (CLONE_SIGHAND) */
 };
 
 /* A table of descriptors: most threads of a process share one, and processes may. */
@@ -105,8 +105,11 @@ struct thread {
     int tid, tgid; /* 0 until the thread can take signals */
     bool in_use;
     bool ended;   /* recording and replay: has ended for the program, though the slot may still be in use */
+    int left_fd;  /* not 0: readable when the child that was forked with CLONE_VFORK has left its memory (sys/proc.c) */
     bool vforked; /* its parent waits for it and gives the slot back */
-    bool in_call; /* a system call is under way, with the arguments that are in tb->gpr */
+    bool
+        shares_memory; /* of a process that is not the one whose memory it is: a vfork child, clone with CLONE_VM alone */
+    bool in_call;      /* a system call is under way, with the arguments that are in tb->gpr */
     enum stepping stepping;
     uint64_t step_from;  /* host address where the step under way began */
     bool step_is_pushf;  /* the step under way pushes the flags, with a trap flag that is ours */

@@ -235,7 +235,7 @@ static long exec_runtime(struct tblock *t, struct exec *e, gaddr argv, gaddr env
     long ret = make_vector(t, e, options, argv, &args);
     if (ret == 0) {
         if (e->fd >= 0) SYS(fcntl, e->fd, F_SETFD, 0);
-        if (!t->thread->process->shares_memory) kept_save();
+        if (!t->thread->shares_memory) kept_save();
         signals_give_back(t->thread);
         hurry_hold(); /* nobody is there to catch one until the runtime has started */
         ret = SYS(execveat, fd_own(), "", args.v, envp, AT_EMPTY_PATH);

@@ -1,4 +1,5 @@
 /* Processes and threads: clone, exit. */
+#include <linux/fcntl.h>
 #include <linux/sched.h>
 
 #include "engine/cache.h"
@@ -69,15 +70,62 @@ static void release_everything(struct process *p) {
     lock_drop(&p->lock);
 }
 
-/* A child with its own copy of everything: it goes on right here. */
-static long fork_here(struct tblock *t, long nr, const uint64_t args[6], uint64_t flags, gaddr stack, gaddr tid_word) {
+/* ---- CLONE_VFORK with memory of its own ---- */
+
+/* The kernel would keep the parent in the call, with all locks and, recording, the turn: the child might wait for a page that it has.
+ * So the parent waits for the end of a pipe whose other end is the child's, until that executes something or ends. */
+static int held_end = -1; /* ours, in such a child */
+
+static int above_own(int fd) {
+    long moved = SYS(fcntl, fd, F_DUPFD_CLOEXEC, fd_own() + (int)the_runtime.own_fds);
+    SYS(close, fd);
+    return (int)moved;
+}
+
+/* False: the kernel has to wait. Caller holds everything, so no other child inherits the ends. */
+static bool make_ends(uint64_t *kernel_flags, int ends[2]) {
+    if (!(*kernel_flags & CLONE_VFORK) || SYS(pipe2, ends, O_CLOEXEC) < 0) return false;
+    ends[0] = above_own(ends[0]);
+    ends[1] = above_own(ends[1]);
+    if (ends[0] < 0 || ends[1] < 0) {
+        SYS(close, ends[0] < 0 ? ends[1] : ends[0]);
+        return false;
+    }
+    *kernel_flags &= ~(uint64_t)CLONE_VFORK;
+    return true;
+}
+
+static void keep_end(struct thread *t, bool is_child, bool made, const int ends[2]) {
+    if (is_child && held_end >= 0) SYS(close, held_end); /* of who was our parent's parent */
+    if (is_child) held_end = made ? ends[1] : -1;
+    if (!made) return;
+    SYS(close, ends[is_child ? 0 : 1]);
+    t->left_fd = is_child ? 0 : ends[0];
+}
+
+void proc_await_left(struct thread *t) {
+    char none;
+    if (!t->left_fd) return;
+    signals_block_all();
+    while (SYS(read, t->left_fd, &none, 1) == -EINTR) continue;
+    SYS(close, t->left_fd);
+    t->left_fd = 0;
+    signals_apply_mask(t);
+}
+
+/* A child with its own copy of everything: it goes on right here. kernel_flags: where args has the flags. */
+static long fork_here(struct tblock *t, long nr, const uint64_t args[6], uint64_t *kernel_flags, uint64_t flags,
+                      gaddr stack, gaddr tid_word) {
     struct trace_follow follow = traced_follows(t->thread, flags);
     uint64_t all =
         ~0ull; /* synchronous ones, too: what is queued at the fork is the parent's, what comes later the child's */
     SYS(rt_sigprocmask, 2 /* SIG_SETMASK */, &all, 0, 8);
     trace_add_member(t->thread->tgid);
     hold_everything(t->thread->process);
+    int ends[2];
+    bool made = make_ends(kernel_flags, ends);
     long ret = sys6(nr, (long)args[0], (long)args[1], (long)args[2], (long)args[3], (long)args[4], (long)args[5]);
+    keep_end(t->thread, ret == 0, made, ends);
     if (ret == 0) {
         threads_after_fork(t->thread);
         signals_catch_own(t->thread->process);
@@ -97,6 +145,7 @@ static long fork_here(struct tblock *t, long nr, const uint64_t args[6], uint64_
         traced_has_child(t->thread, &follow, (int)ret);
     }
     signals_apply_mask(t->thread);
+    if (!the_mode->before_clone) proc_await_left(t->thread); /* a recording gives up the turn first */
     return ret;
 }
 
@@ -145,6 +194,7 @@ struct thread *thread_make_child(struct tblock *t, uint64_t flags, gaddr stack) 
     memcpy(child->debugged.name, self->debugged.name, sizeof child->debugged.name);
     if (!(flags & CLONE_VM) || (flags & CLONE_VFORK)) child->altstack = self->altstack;
     child->vforked = flags & CLONE_VFORK;
+    child->shares_memory = self->shares_memory || !(flags & CLONE_THREAD);
     copy_registers(child->tb, t, stack);
     return child;
 }
@@ -197,7 +247,7 @@ long sys_clone(struct tblock *t, uint64_t a[6]) {
     uint64_t flags = a[0];
     if (!(flags & CLONE_VM)) {
         uint64_t args[6] = {a[0], 0, a[2], a[3], a[4], 0};
-        return fork_here(t, __NR_clone, args, flags, a[1], a[3]);
+        return fork_here(t, __NR_clone, args, &args[0], flags, a[1], a[3]);
     }
     uint64_t args[6] = {a[0], 0, a[2], a[3], a[4], 0};
     return clone_vm(t, __NR_clone, args, &args[0], 0, &args[3], a[1], &args[1], NULL);
@@ -220,7 +270,7 @@ long sys_clone3(struct tblock *t, uint64_t a[6]) {
     uint64_t args[6] = {(uint64_t)&ca, size, 0, 0, 0, 0};
     if (!(ca.flags & CLONE_VM)) {
         ca.stack = ca.stack_size = 0;
-        return fork_here(t, __NR_clone3, args, ca.flags | ca.exit_signal, stack, ca.child_tid);
+        return fork_here(t, __NR_clone3, args, (uint64_t *)&ca.flags, ca.flags | ca.exit_signal, stack, ca.child_tid);
     }
     return clone_vm(t, __NR_clone3, args, (uint64_t *)&ca.flags, ca.exit_signal, (uint64_t *)&ca.child_tid, stack,
                     (uint64_t *)&ca.stack, (uint64_t *)&ca.stack_size);
@@ -228,7 +278,7 @@ long sys_clone3(struct tblock *t, uint64_t a[6]) {
 
 long sys_fork(struct tblock *t, uint64_t a[6]) {
     uint64_t args[6] = {0};
-    return fork_here(t, __NR_fork, args, 17 /* SIGCHLD */, 0, 0);
+    return fork_here(t, __NR_fork, args, &args[0], 17 /* SIGCHLD */, 0, 0);
 }
 
 long sys_vfork(struct tblock *t, uint64_t a[6]) {
@@ -244,7 +294,7 @@ long sys_exit(struct tblock *t, uint64_t a[6]) {
 }
 
 long sys_exit_group(struct tblock *t, uint64_t a[6]) {
-    if (!t->thread->process->shares_memory) kept_save();
+    if (!t->thread->shares_memory) kept_save();
     if (the_policy->thread_end) the_policy->thread_end(t);
     traced_process_ends(t->thread, ((int)a[0] & 0xff) << 8);
     for (;;) SYS(exit_group, a[0]);

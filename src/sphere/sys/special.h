@@ -20,6 +20,8 @@ gate_fn sys_clone, sys_clone3, sys_fork, sys_vfork, sys_exit, sys_exit_group, sy
 /* gate.S: the child starts in thread_child(). */
 long clone_thread(long nr, const uint64_t args[6], struct thread *child);
 struct thread *thread_make_child(struct tblock *t, uint64_t flags, gaddr stack);
+/* Waits until the child of the fork that t has just made has left its memory, if that was asked for (CLONE_VFORK). */
+void proc_await_left(struct thread *t);
 /* exec.c */
 gate_fn sys_execve, sys_execveat;
 /* ptrace.c, wait.c */
