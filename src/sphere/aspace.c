@@ -295,7 +295,7 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
     note_growth();
     bool fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
     gaddr at = addr;
-    if (fixed) aspace_stack_makes_way(at, at + len);
+    if (fixed) aspace_stack_makes_way(at, at + len, prot);
     if (fixed) {
         if (at & ~PAGE_MASK) return lock_drop(&cache_lock), -EINVAL;
         if (at + len < at || at + len > LAYOUT_GUEST_END) return lock_drop(&cache_lock), -ENOMEM;

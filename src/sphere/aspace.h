@@ -53,8 +53,8 @@ bool aspace_lock_memory(uint64_t most, bool on_fault);
 /* The stack, which is mapped in full, may have `size` bytes from now on, and what it has used already: they are mapped, as far as
  * there is room. thread.stack_start says where it begins then. */
 void aspace_limit_stack(uint64_t size, bool may_shrink);
-/* Replay: it begins at `start`, if that makes it smaller, or larger. */
-void aspace_put_stack(gaddr start, bool smaller);
+/* Replay: it begins at `start`, if that makes it smaller, or larger. floor: where what is about to be mapped below it ends, or 0. */
+void aspace_put_stack(gaddr start, bool smaller, gaddr floor);
 
 /* Copy of the mapping that covers addr; false if there is none. */
 bool aspace_find(gaddr addr, struct mapping *out);
@@ -73,6 +73,8 @@ void aspace_note_changed(gaddr start, gaddr end);
 void aspace_name(gaddr addr, const char *name);
 /* The i-th mapping in address order, cache windows (`runtime`) included. */
 bool aspace_nth(size_t i, struct mapping *out);
+/* Memory that looks like the guard of ours below the stack, if it is there. */
+bool aspace_is_guard(const struct mapping *m);
 /* Takes note of a mapping that exists already (vDSO). */
 void aspace_adopt(gaddr start, size_t len, int prot, const char *name);
 

@@ -51,7 +51,7 @@ bool aspace_is_stack_guard(size_t i);
 /* *start: of the stack's mapping that holds addr. */
 bool aspace_is_in_stack(gaddr addr, gaddr *start);
 /* The program maps memory where only the stack could be, or has freed such memory. */
-void aspace_stack_makes_way(gaddr start, gaddr end);
+void aspace_stack_makes_way(gaddr start, gaddr end, int prot);
 void aspace_stack_takes_room(gaddr start, gaddr end);
 
 #endif

@@ -13,10 +13,16 @@
 
 bool aspace_is_stack(const struct mapping *m) { return strcmp(m->name, "[stack]") == 0; }
 
+#define STACK_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK)
+
+/* Not what the program has put there to stop the stack. */
+bool aspace_is_guard(const struct mapping *m) {
+    return m->prot == PROT_NONE && !m->name[0] && !m->file.ino && (m->flags & STACK_FLAGS) == STACK_FLAGS;
+}
+
 bool aspace_is_stack_guard(size_t i) {
     const struct mapping *m = &as->list[i];
-    return m->prot == PROT_NONE && !m->name[0] && !m->file.ino && i + 1 < as->n && m[1].start == m->end &&
-           aspace_is_stack(&m[1]);
+    return aspace_is_guard(m) && i + 1 < as->n && m[1].start == m->end && aspace_is_stack(&m[1]);
 }
 
 /* The kernel does not know that the stack grows: PROT_GROWSDOWN means from its beginning on. */
@@ -60,7 +66,7 @@ static gaddr stack_used(const struct mapping *stack) {
 static void move_stack(size_t i, gaddr start, gaddr floor) {
     struct mapping stack = as->list[i];
     gaddr old_guard = stack_guard(i), guard = MAX(start - STACK_GUARD, floor), old = stack.start;
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK;
+    int flags = STACK_FLAGS;
     if (start < old &&
         sys_failed(SYS(mmap, start, old - start, aspace_host_prot((int)stack.prot), flags | MAP_FIXED, -1, 0)))
         return;
@@ -77,22 +83,26 @@ static void move_stack(size_t i, gaddr start, gaddr floor) {
     thread_self()->stack_start = start;
 }
 
-/* Where the mapping below ends; the guard may have become one with it. */
-static gaddr stack_floor(size_t i) {
+/* Where the mapping below ends; the guard may have become one with it. gap: between it and the stack, unless NULL. */
+static gaddr stack_floor(size_t i, uint64_t *gap) {
     gaddr guard = stack_guard(i);
     size_t below = aspace_first_above(guard - 1);
     if (below > 0 && as->list[below].start >= guard) below--;
+    if (gap) *gap = as->list[below].start < guard && as->list[below].prot == PROT_NONE ? 0 : STACK_GUARD;
     return as->list[below].start < guard ? MIN(as->list[below].end, guard) : LAYOUT_MMAP_BASE;
 }
 
-/* The stack gets what its limit allows, and what is mapped below, or will be up to `floor`: there remains a gap. */
-static void fit_stack(uint64_t limit, gaddr floor, bool may_shrink) {
+/* The stack gets what its limit allows, and what is mapped below, or will be up to `floor`: there remains a gap, except to memory
+ * that nobody can touch. */
+static void fit_stack(uint64_t limit, gaddr floor, uint64_t gap, bool may_shrink) {
     size_t i = find_stack();
     if (i == as->n) return;
     gaddr start = as->list[i].start;
-    floor = MAX(floor, stack_floor(i));
+    uint64_t gap_below;
+    gaddr below = stack_floor(i, &gap_below), lowest = MAX(floor + gap, below + gap_below);
+    floor = MAX(floor, below);
     uint64_t most = MAX(STACK_ROOM - STACK_GUARD, as->stack_top - start); /* "unlimited" had its share at first */
-    gaddr want = MAX(as->stack_top - PAGE_DOWN(MIN(limit, most)), floor + STACK_GUARD);
+    gaddr want = MAX(as->stack_top - PAGE_DOWN(MIN(limit, most)), lowest);
     want = MIN(want, may_shrink ? stack_used(&as->list[i]) : start);
     if (want != start) move_stack(i, want, floor);
 }
@@ -104,29 +114,30 @@ static uint64_t stack_limit(void) {
 }
 
 /* The program maps memory where only the stack could be. */
-void aspace_stack_makes_way(gaddr start, gaddr end) {
+void aspace_stack_makes_way(gaddr start, gaddr end, int prot) {
     size_t i = find_stack();
     if (!the_mode->kernel_signals || i == as->n || start >= as->stack_top || end <= stack_guard(i)) return;
-    if (end <= stack_used(&as->list[i])) fit_stack(stack_limit(), end, true);
+    if (end <= stack_used(&as->list[i])) fit_stack(stack_limit(), end, prot == PROT_NONE ? 0 : STACK_GUARD, true);
 }
 
 /* It has freed such memory. */
 void aspace_stack_takes_room(gaddr start, gaddr end) {
     if (the_mode->kernel_signals && as->stack_top && start < as->stack_top && end > as->stack_top - STACK_ROOM)
-        fit_stack(stack_limit(), 0, true);
+        fit_stack(stack_limit(), 0, 0, true);
 }
 
 void aspace_limit_stack(uint64_t size, bool may_shrink) {
     lock_take(&cache_lock);
-    fit_stack(size, 0, may_shrink);
+    fit_stack(size, 0, 0, may_shrink);
     lock_drop(&cache_lock);
 }
 
-void aspace_put_stack(gaddr start, bool smaller) {
+void aspace_put_stack(gaddr start, bool smaller, gaddr floor) {
     lock_take(&cache_lock);
     size_t i = find_stack();
     bool is_smaller = i < as->n && start > as->list[i].start && start < as->list[i].end;
-    bool is_larger = i < as->n && start < as->list[i].start && start >= stack_floor(i);
-    if (start % PAGE_SIZE == 0 && (smaller ? is_smaller : is_larger)) move_stack(i, start, stack_floor(i));
+    bool is_larger = i < as->n && start < as->list[i].start && start >= stack_floor(i, NULL);
+    if (start % PAGE_SIZE == 0 && (smaller ? is_smaller : is_larger))
+        move_stack(i, start, MAX(floor <= start ? floor : 0, stack_floor(i, NULL)));
     lock_drop(&cache_lock);
 }

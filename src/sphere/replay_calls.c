@@ -253,10 +253,11 @@ void replay_ordinary(struct tblock *tb, const struct event *e, uint64_t nr, uint
     uint8_t call_flags = e->flags;
     struct ev_syscall s = replay_take_call(t, e, nr, a);
     gaddr stack = call_flags & (EVF_OUTPUT | EVF_RESTORE_MASK) ? 0 : s.out_seq;
-    if (unlikely(stack)) aspace_put_stack(stack, true); /* makes way for what is mapped */
+    gaddr mapped = nr == __NR_mmap && !sys_failed(s.ret) ? (gaddr)s.ret + PAGE_UP(a[1]) : 0;
+    if (unlikely(stack)) aspace_put_stack(stack, true, mapped); /* makes way for what is mapped */
     /* files come behind a call's outputs, and mapping calls have none */
     do_again(tb, nr, a, s.ret);
-    if (unlikely(stack)) aspace_put_stack(stack, false);
+    if (unlikely(stack)) aspace_put_stack(stack, false, 0);
     if (unlikely(debug_is_on) && (model_does(nr, a) != DOES_EMULATE || stack || limits_new_stack(t->process, nr, a)))
         debug_mapped();
     replay_take_outs(t, s.outs);

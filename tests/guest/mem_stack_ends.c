@@ -78,6 +78,20 @@ static void neighbour(void) {
     printf("in use: %d\n", map(low, MAP_FIXED_NOREPLACE) == MAP_FAILED && errno == EEXIST);
 }
 
+/* Memory that nobody can touch stops it, too, but without a gap. */
+static void inaccessible(void) {
+    set(8 * MB);
+    char *low = (char *)((uintptr_t)top & ~(MB - 1)) - 3 * MB, *high = low + 64 * KB;
+    printf("mapped below: %d\n",
+           mmap(low, 64 * KB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == low);
+    where = NULL;
+    if (sigsetjmp(out, 1) == 0) eat(0);
+    printf("stopped at it: %d\n", where < high && where >= high - 8 * KB);
+    printf("still there: %d\n", map(low, MAP_FIXED_NOREPLACE) == MAP_FAILED && errno == EEXIST);
+    munmap(low, 64 * KB);
+    printf("%d\n", deep(7 * MB) > 1000);
+}
+
 static void child(const char *what, void (*f)(void)) {
     printf("-- %s\n", what);
     pid_t pid = fork();
@@ -109,6 +123,7 @@ int main(int argc, char **argv) {
     }
     child("limits", limits);
     child("a neighbour", neighbour);
+    child("a neighbour that nobody can touch", inaccessible);
     started_with(argv, 2 * MB, "2 MB from the start");
     started_with(argv, 20 * MB, "20 MB from the start");
     return finish();

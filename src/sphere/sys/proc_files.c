@@ -405,8 +405,8 @@ static void print_held(struct map_writer *w) {
 /* The guard below the stack is ours, and natively not a mapping. */
 static bool is_stack_guard(const struct map_writer *w) {
     struct mapping above;
-    return w->m.prot == PROT_NONE && w->m.name[0] == '\0' && w->m.file.ino == 0 &&
-           nth_mapping(w, w->next + 1, &above) && above.start == w->m.end && strcmp(above.name, "[stack]") == 0;
+    return aspace_is_guard(&w->m) && nth_mapping(w, w->next + 1, &above) && above.start == w->m.end &&
+           strcmp(above.name, "[stack]") == 0;
 }
 
 static void add_area(struct map_writer *w, const struct area *kernel) {
