@@ -41,7 +41,8 @@ struct __attribute__((packed)) epoll_event_raw {
 #define IRREGULAR(X) \
     X(ioctl) X(mincore) X(madvise) X(mseal) X(getsockopt) X(setsockopt) X(clone) X(clone3) X(exit) X(wait4) \
     X(semctl) X(msgrcv) X(fcntl) X(prctl) X(nanosleep) X(clock_nanosleep) X(futex) X(futex2) X(futex_waitv) \
-    X(futex_requeue) X(keyctl) X(name_to_handle) X(getxattrat) X(quotactl) X(quotactl_fd) X(sysfs) X(ptrace) X(modify_ldt)
+    X(futex_requeue) X(keyctl) X(name_to_handle) X(getxattrat) X(quotactl) X(quotactl_fd) X(sysfs) X(ptrace) X(modify_ldt) \
+    X(bpf)
 // clang-format on
 #define IRREGULAR_ENUM(name) BY_##name,
 #define IRREGULAR_DECLARE(name) irregular_fn writes_##name;
