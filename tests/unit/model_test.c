@@ -1,5 +1,5 @@
 // The system-call table: complete, right about names and numbers, and its row engine.
-// link: src/sphere/sys/ioctl.c src/sphere/sys/ptrace_model.c
+// link: src/inproc/fmt.c src/sphere/sys/bpf.c src/sphere/sys/ioctl.c src/sphere/sys/ptrace_model.c
 // clang-format off
 #include <stdarg.h>
 #include <setjmp.h>

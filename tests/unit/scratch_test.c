@@ -1,6 +1,6 @@
 // Scratch: calls are really issued with their outputs elsewhere; the program's memory changes at the end and not before.
 // cflags: -include tests/unit/weak_special.h
-// link: src/sphere/sys/ioctl.c src/sphere/sys/ptrace_model.c src/sphere/sys/model.c src/sphere/sys/scratch.c
+// link: src/inproc/fmt.c src/sphere/sys/bpf.c src/sphere/sys/ioctl.c src/sphere/sys/ptrace_model.c src/sphere/sys/model.c src/sphere/sys/scratch.c
 // clang-format off
 #include <stdarg.h>
 #include <setjmp.h>
