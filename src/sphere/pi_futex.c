@@ -1,6 +1,7 @@
 #include "sphere/pi_futex.h"
 
 #include <linux/futex.h>
+#include <linux/time_types.h>
 
 #include "inproc/sys.h"
 #include "log/events.h"
@@ -63,10 +64,20 @@ static long wait_for_owner(struct tblock *tb, const uint64_t a[6], uint32_t valu
     return ret;
 }
 
+/* The kernel looks at the time before it looks at the word: programs find out so which clocks and times it takes. */
+static long check_timeout(const uint64_t a[6]) {
+    struct __kernel_timespec ts;
+    if (!a[3] || (command(a) != FUTEX_LOCK_PI && command(a) != FUTEX_LOCK_PI2)) return 0;
+    if (!guest_read(&ts, a[3], sizeof ts)) return -EFAULT;
+    return ts.tv_sec < 0 || (uint64_t)ts.tv_nsec >= 1000000000 ? -EINVAL : 0;
+}
+
 long pi_futex_call(struct tblock *tb, const uint64_t a[6], long (*wait)(struct tblock *tb, uint64_t b[6])) {
     uint32_t value;
     int op = command(a);
     if (op == FUTEX_WAIT_REQUEUE_PI || op == FUTEX_CMP_REQUEUE_PI) return -ENOSYS; /* as for kernels without them */
+    long bad = check_timeout(a);
+    if (bad) return bad;
     if ((a[1] & FUTEX_CLOCK_REALTIME) && op != FUTEX_LOCK_PI2) return -ENOSYS;
     if (a[0] % 4) return -EINVAL;
     model_before_kernel_write(__NR_futex, a);
