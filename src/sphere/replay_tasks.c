@@ -58,7 +58,7 @@ struct clone_request {
 static struct clone_request read_clone(uint64_t nr, const uint64_t a[6]) {
     struct clone_request r = {0};
     if (nr == __NR_vfork) r.flags = CLONE_VM | CLONE_VFORK;
-    if (nr == __NR_clone) r = (struct clone_request){a[0], a[1], a[4], a[3]};
+    if (nr == __NR_clone) r = (struct clone_request){(uint32_t)a[0], a[1], a[4], a[3]};
     if (nr == __NR_clone3) {
         struct clone_args ca;
         memset(&ca, 0, sizeof ca);
@@ -180,6 +180,7 @@ static void fork_process(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr ne
     if (e->kind == EV_FORK) {
         if (do_fork(t, e)) {
             if (r.flags & CLONE_CHILD_CLEARTID) thread_set_tid_address(t, r.child_tid);
+            if (r.flags & CLONE_CLEAR_SIGHAND) signals_clear_handlers(t->process);
             if (r.stack) tb->gpr[RSP] = r.stack;
         }
         e = replay_next(t);

@@ -416,9 +416,15 @@ void signals_catch_all(struct process *p) {
 }
 
 void signals_catch_own(struct process *p) {
-    if (!p->catches_all) return;
-    p->catches_all = false;
+    if (!p->catches_all && !p->cleared) return;
+    p->catches_all = p->cleared = false;
     install_all(p);
+}
+
+void signals_clear_handlers(struct process *p) {
+    for (int signo = 1; signo <= NSIG_MAX; signo++)
+        p->action[signo] = (struct ksigaction){.handler = p->action[signo].handler == SIG_IGN_ ? SIG_IGN_ : 0};
+    p->cleared = true;
 }
 
 bool signals_restart(const struct thread *t) {

@@ -32,6 +32,8 @@ void signals_end_wait(struct thread *t);
 /* A process that is traced: all signals come to us, whatever the program does with them. And back, after a fork. */
 void signals_catch_all(struct process *p);
 void signals_catch_own(struct process *p);
+/* What CLONE_CLEAR_SIGHAND does to a new process; the kernel learns of it by signals_catch_own(). */
+void signals_clear_handlers(struct process *p);
 /* Whether a call that waits is made again behind what is pending. */
 bool signals_restart(const struct thread *t);
 /* Sent, and kept here while the program blocks them: the kernel does not block them for us. */

@@ -26,6 +26,7 @@ struct process {
     int pid;
     struct limits limits;
     bool catches_all;   /* it is traced: every signal comes to us */
+    bool cleared;       /* it has begun without handlers, and the kernel does not know yet */
     bool shares_memory; /* of a thread with shares_memory, which did not get its parent's handlers (CLONE_SIGHAND) */
 };
 

@@ -128,6 +128,7 @@ static long fork_here(struct tblock *t, long nr, const uint64_t args[6], uint64_
     keep_end(t->thread, ret == 0, made, ends);
     if (ret == 0) {
         threads_after_fork(t->thread);
+        if (flags & CLONE_CLEAR_SIGHAND) signals_clear_handlers(t->thread->process);
         signals_catch_own(t->thread->process);
         t->thread->process->pid = (int)SYS(getpid);
         if (the_mode->before_clone) { /* cleared by us (thread_end.h) */
@@ -181,6 +182,7 @@ struct thread *thread_make_child(struct tblock *t, uint64_t flags, gaddr stack) 
         lock_drop(&self->process->lock);
         p->lock.word = 0;
         p->shares_memory = true;
+        if (flags & CLONE_CLEAR_SIGHAND) signals_clear_handlers(p);
         child->process = p;
     }
     if (!(flags & CLONE_FILES)) {
@@ -206,6 +208,11 @@ static void wait_ourselves(struct thread *child, uint64_t *kernel_flags, uint64_
     child->not_left = 1;
 }
 
+/* The kernel would forget our handlers, too: in the child the program's are cleared by us. */
+static uint64_t keep_our_handlers(uint64_t flags) {
+    return flags & CLONE_SIGHAND ? flags : flags & ~(uint64_t)CLONE_CLEAR_SIGHAND;
+}
+
 /* A child in the same address space: it needs a thread block of its own. args_tid, args_stack: the kernel's arguments. */
 static long clone_vm(struct tblock *t, long nr, uint64_t args[6], uint64_t *kernel_flags, uint64_t signal,
                      uint64_t *args_tid, gaddr stack, uint64_t *args_stack, uint64_t *args_stack_size) {
@@ -216,6 +223,7 @@ static long clone_vm(struct tblock *t, long nr, uint64_t args[6], uint64_t *kern
     if (!child) return -EAGAIN;
     child->follow = traced_follows(self, flags | signal);
     struct trace_follow follow = child->follow;
+    *kernel_flags = keep_our_handlers(flags);
     uint64_t top = child->tb->rt_sp;
     if (args_stack_size) {
         *args_stack_size = 65536;
@@ -244,12 +252,9 @@ static long clone_vm(struct tblock *t, long nr, uint64_t args[6], uint64_t *kern
 }
 
 long sys_clone(struct tblock *t, uint64_t a[6]) {
-    uint64_t flags = a[0];
-    if (!(flags & CLONE_VM)) {
-        uint64_t args[6] = {a[0], 0, a[2], a[3], a[4], 0};
-        return fork_here(t, __NR_clone, args, &args[0], flags, a[1], a[3]);
-    }
-    uint64_t args[6] = {a[0], 0, a[2], a[3], a[4], 0};
+    uint64_t flags = (uint32_t)a[0];
+    uint64_t args[6] = {flags, 0, a[2], a[3], a[4], 0};
+    if (!(flags & CLONE_VM)) return fork_here(t, __NR_clone, args, &args[0], flags, a[1], a[3]);
     return clone_vm(t, __NR_clone, args, &args[0], 0, &args[3], a[1], &args[1], NULL);
 }
 
@@ -269,8 +274,10 @@ long sys_clone3(struct tblock *t, uint64_t a[6]) {
     gaddr stack = ca.stack ? ca.stack + ca.stack_size : 0;
     uint64_t args[6] = {(uint64_t)&ca, size, 0, 0, 0, 0};
     if (!(ca.flags & CLONE_VM)) {
+        uint64_t flags = ca.flags | ca.exit_signal;
         ca.stack = ca.stack_size = 0;
-        return fork_here(t, __NR_clone3, args, (uint64_t *)&ca.flags, ca.flags | ca.exit_signal, stack, ca.child_tid);
+        ca.flags = keep_our_handlers(ca.flags);
+        return fork_here(t, __NR_clone3, args, (uint64_t *)&ca.flags, flags, stack, ca.child_tid);
     }
     return clone_vm(t, __NR_clone3, args, (uint64_t *)&ca.flags, ca.exit_signal, (uint64_t *)&ca.child_tid, stack,
                     (uint64_t *)&ca.stack, (uint64_t *)&ca.stack_size);
