@@ -14,6 +14,7 @@
 #define LOOK_AFTER_MS 20
 #define NAP_US 100
 #define NAPS_MOST 10000
+#define LOOK_AGAIN (-512) /* nothing that the kernel answers: of a pidfd that does not block that may be EAGAIN */
 #define CLD_EXITED_ 1
 #define CLD_KILLED_ 2
 #define CLD_TRAPPED_ 4
@@ -150,11 +151,11 @@ static long wait_once(struct thread *t, const struct wait *w, struct trace_waite
     if (ret == -ECHILD && any) {
         if (w->options & WNOHANG) return 0;
         ret = waiter ? wait_for_bell(t, waiter, seen) : -ECHILD;
-        if (ret == 0) ret = -EAGAIN;
+        if (ret == 0) ret = LOOK_AGAIN;
     }
     /* what interrupted us may be what we wait for */
-    if (ret == GATE_ABORTED || ret == -EINTR || ret == -EAGAIN || (ret == 0 && (w->options & WNOHANG)))
-        e = find(w, &any, ret == -EAGAIN);
+    if (ret == GATE_ABORTED || ret == -EINTR || ret == LOOK_AGAIN || (ret == 0 && (w->options & WNOHANG)))
+        e = find(w, &any, ret == LOOK_AGAIN);
     if (e) return tell(w, e);
     forget(w, ret);
     return ret;
@@ -166,7 +167,7 @@ static long wait_for(struct tblock *tb, const struct wait *w) {
     struct trace_waiter *waiter = w->options & WNOHANG ? NULL : sign_up(t);
     long ret;
     do ret = wait_once(t, w, waiter);
-    while (ret == -EAGAIN);
+    while (ret == LOOK_AGAIN);
     if (waiter) sign_off(waiter);
     return ret;
 }
