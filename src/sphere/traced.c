@@ -367,7 +367,11 @@ static int call_status(const struct tracee *e) {
 
 static bool stop_before_call(struct tblock *tb) {
     struct tracee *e = tb->thread->tracee;
-    struct stop s = {.status = call_status(e), .flags = EVF_AT_GATE, .orig_rax = tb->gpr[RAX], .at_call = true};
+    struct stop s = {.status = call_status(e),
+                     .flags = EVF_AT_GATE,
+                     .orig_rax = tb->gpr[RAX],
+                     .at_call = true,
+                     .may_skip = true};
     s.emulated = emulates_calls(e);
     e->info = (struct siginfo_raw){.signo = SIGTRAP_, .code = SIGTRAP_ | 0x80};
     e->call =
@@ -429,7 +433,8 @@ bool traced_gate(struct tblock *tb, gaddr next) {
     uint64_t nr = tb->gpr[RAX];
     bool skips = emulates_calls(t->tracee), shows = skips || t->tracee->how == RESUME_SYSCALL;
     if (shows && !stop_before_call(tb)) {
-        if (skips) stop_behind_skipped(tb, nr);
+        bool called_off = t->tracee && (int)t->tracee->regs.orig_rax < 0;
+        if (skips || called_off) stop_behind_skipped(tb, called_off ? ORIG_RAX_NONE : nr);
         return false;
     }
     return stop_before_exit(tb);
