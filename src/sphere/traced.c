@@ -149,7 +149,7 @@ struct stop {
     uint8_t flags;     /* EVF_* of where it is */
     uint64_t orig_rax; /* of the call that is under way, or ORIG_RAX_NONE */
     bool at_call;      /* the call is about to be made */
-    bool may_skip;     /* a number below zero means that it is not */
+    int skips_to;      /* numbers from -1 down to this one mean that it is not */
     bool emulated;     /* and the tracer wants it not to be */
     bool aborted;      /* it was tried, and will be made again: registers are back at it */
     bool is_group_stop;
@@ -168,10 +168,12 @@ static void show(const struct thread *t, struct tracee *e, const struct stop *s)
     e->regs_changed = e->extended_changed = e->mask_changed = false;
 }
 
+static bool is_skipped(const struct stop *s, int nr) { return nr < 0 && nr >= s->skips_to; }
+
 /* Whether the call that it is at is to be made, after what the tracer has done to its registers. */
 static bool take(struct thread *t, struct tracee *e, const struct stop *s) {
     struct user_regs r = e->regs;
-    bool made = s->at_call && !s->emulated && r.rip == t->tb->pc && !(s->may_skip && (int)r.orig_rax < 0);
+    bool made = s->at_call && !s->emulated && r.rip == t->tb->pc && !is_skipped(s, (int)r.orig_rax);
     if (made) r.rax = r.orig_rax;
     if (r.orig_rax != ORIG_RAX_NONE && r.rax == (uint64_t)-ERESTARTSYS_) {
         r.rip -= 2;
@@ -236,8 +238,8 @@ static bool stop(struct thread *t, const struct stop *s) {
     report(e);
     await_word(t, e, s->signo);
     if (the_mode->trace_turn) the_mode->trace_turn(t, true);
-    bool changed = e->regs_changed || e->extended_changed || e->mask_changed || s->emulated;
     bool made = take(t, e, s);
+    bool changed = e->regs_changed || e->extended_changed || e->mask_changed || (s->at_call && !made);
     t->trace_signal = e->signal;
     uint8_t flags = (made ? EVF_AT_GATE : 0) | (goes_stepwise(e) ? EVF_STEP : 0);
     if (the_mode->trace_go) the_mode->trace_go(t, changed, flags, (uint16_t)t->trace_signal);
@@ -367,11 +369,8 @@ static int call_status(const struct tracee *e) {
 
 static bool stop_before_call(struct tblock *tb) {
     struct tracee *e = tb->thread->tracee;
-    struct stop s = {.status = call_status(e),
-                     .flags = EVF_AT_GATE,
-                     .orig_rax = tb->gpr[RAX],
-                     .at_call = true,
-                     .may_skip = true};
+    struct stop s = {
+        .status = call_status(e), .flags = EVF_AT_GATE, .orig_rax = tb->gpr[RAX], .at_call = true, .skips_to = -1};
     s.emulated = emulates_calls(e);
     e->info = (struct siginfo_raw){.signo = SIGTRAP_, .code = SIGTRAP_ | 0x80};
     e->call =
@@ -433,7 +432,7 @@ bool traced_gate(struct tblock *tb, gaddr next) {
     uint64_t nr = tb->gpr[RAX];
     bool skips = emulates_calls(t->tracee), shows = skips || t->tracee->how == RESUME_SYSCALL;
     if (shows && !stop_before_call(tb)) {
-        bool called_off = t->tracee && (int)t->tracee->regs.orig_rax < 0;
+        bool called_off = t->tracee && (int)t->tracee->regs.orig_rax == -1;
         if (skips || called_off) stop_behind_skipped(tb, called_off ? ORIG_RAX_NONE : nr);
         return false;
     }
@@ -449,7 +448,7 @@ bool traced_at_filter(struct tblock *tb, uint16_t message) {
                      .flags = EVF_AT_GATE,
                      .orig_rax = nr,
                      .at_call = true,
-                     .may_skip = true};
+                     .skips_to = INT32_MIN};
     e->info = (struct siginfo_raw){.signo = SIGTRAP_, .code = SIGTRAP_ | PTRACE_EVENT_SECCOMP << 8};
     e->info.w[0] = (uint32_t)tb->thread->tid;
     e->call =

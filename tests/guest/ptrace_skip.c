@@ -12,6 +12,12 @@ static void tracee(void) {
         printf("tracee: %ld, errno %d\n", ret, errno);
         fflush(stdout);
     }
+    for (long nr = -1; nr >= -2; nr--) {
+        errno = 0;
+        long ret = syscall(nr);
+        printf("tracee: number %ld, %ld, errno %d\n", nr, ret, errno);
+        fflush(stdout);
+    }
     _exit(3);
 }
 
@@ -56,6 +62,12 @@ int main(void) {
     call_off(pid, 0);
     show("end of the call", pid, go(pid, PTRACE_SYSCALL));
     call_off(pid, 77);
+    struct user_regs_struct r;
+    do { /* its own numbers, which nobody changes */
+        status = go(pid, PTRACE_SYSCALL);
+        CHECK(ptrace(PTRACE_GETREGS, pid, 0, &r) == 0);
+        if ((long)r.orig_rax < 0) show("own number", pid, status);
+    } while (r.orig_rax != (unsigned long long)-2);
     printf("%s\n", status_text(go(pid, PTRACE_CONT)));
     return finish();
 }
