@@ -165,14 +165,25 @@ struct irregular {
     uint64_t *a;
 };
 
+static uint64_t room_at(const struct scratch_area *s, uint64_t copy) {
+    for (uint32_t n = 0; n < s->n_pieces; n++)
+        if (s->piece[n].copy == copy) return s->piece[n].len;
+    return 0;
+}
+
+/* All arguments that lead there: who sleeps may want the rest where the time was. */
 static void irregular_range(struct writes *w, gaddr start, size_t len) {
     struct irregular *i = (struct irregular *)w;
-    for (int n = 1; n < 6; n++)
-        if (i->program[n] == start) {
-            i->a[n] = replace(i->s, start, len, READ_TOO);
-            return;
-        }
-    i->s->refused = true;
+    uint64_t copy = 0;
+    bool found = false;
+    for (int n = 1; n < 6; n++) {
+        if (i->program[n] != start) continue;
+        found = true;
+        if (room_at(i->s, i->a[n]) >= len) continue;
+        if (!copy) copy = replace(i->s, start, len, READ_TOO);
+        i->a[n] = copy;
+    }
+    if (!found) i->s->refused = true;
 }
 
 static void irregular_anywhere(struct writes *w) { ((struct irregular *)w)->s->refused = true; }
