@@ -484,8 +484,13 @@ uint64_t debug_budget(struct thread *t, uint64_t n) {
     return MIN(n, most);
 }
 
+static void undo_access(const struct thread *t) {
+    if (access_is_undone(t) && !has_moved(t, t->debugged.pc, t->debugged.rsp, t->debugged.ticks)) access_undo();
+}
+
 void debug_tick(struct thread *t) {
     if (!is_begun) return;
+    undo_access(t);
     count_work(t);
     debug_see(t);
     look_around();
@@ -506,6 +511,7 @@ static void note_name(struct thread *t) {
 void debug_op(struct thread *t, bool is_call) {
     if (is_call) note_name(t);
     if (!is_begun) return;
+    if (!is_call) undo_access(t);
     /* an instruction that was done without coming by: the program has its own trap flag set */
     bool done = !is_call && t->tb->debug_step && has_moved(t, t->debugged.pc, t->debugged.rsp, t->debugged.ticks);
     if (done && stream_taken() == base.event) track(t);
@@ -562,6 +568,7 @@ void debug_enter(struct tblock *tb) {
     struct thread *t = tb->thread;
     if (unlikely(replay_seeks_death(tb))) return;
     if (++entries % LOOK_EVERY == 0 && !stop_soon) look_around(); /* budgets that begin anew do not end */
+    undo_access(t);
     bool moved = track(t);
     if (moved && debug_run.trace) past_remember(t, &here);
     enum worker_reason why = why_stop(t, moved);

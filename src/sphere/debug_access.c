@@ -121,6 +121,17 @@ bool access_end(struct thread *t, bool by_op) {
     return false;
 }
 
+bool access_is_undone(const struct thread *t) {
+    return access.is_under_way && !access.is_coming && !access.is_repeated && t->tb->pc == access.pc &&
+           ticks_total(t->tb) == access.ticks;
+}
+
+void access_undo(void) {
+    access.is_under_way = false;
+    if (access.number) debug_hits--;
+    watch_undo();
+}
+
 /* The run stops before the access to addr that has begun. A run that goes on from there meets it anew, under the same number. */
 static void stop_in_front(struct thread *t, gaddr addr) {
     access.is_under_way = access.is_coming = false;
@@ -163,6 +174,7 @@ bool debug_fault(struct thread *t, const struct siginfo_raw *info, struct uconte
         t->debugged.once = true; /* to come by again behind it */
         return false;
     }
+    t->tb->debug_step = true; /* also if it is begun again for its tick */
     signals_step_on(t, uc);
     return true;
 }

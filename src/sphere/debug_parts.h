@@ -26,6 +26,10 @@ void debug_remember_hit(struct worker_hit hit);
 bool debug_decode(struct insn *in, gaddr pc);
 bool access_is_under_way(void);
 bool access_is_coming(void); /* the page has to come from another process first */
+/* An access has begun, but its instruction is still to come: the tick budget has ended in front of it, or it has faulted. */
+bool access_is_undone(const struct thread *t);
+/* It will begin anew, under the same number. */
+void access_undo(void);
 /* The run has stopped while a string instruction was partly done, until it goes on. */
 bool access_stops_inside(void);
 void access_goes_on(void);

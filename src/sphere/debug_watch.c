@@ -232,6 +232,15 @@ void watch_take_back(void) {
     watch_close(&addr);
 }
 
+void watch_undo(void) {
+    for (size_t i = 0; i < n_open; i++) {
+        open_pages[i]->opened--;
+        open_pages[i]->is_open = false;
+        protect(open_pages[i], true);
+    }
+    n_open = 0;
+}
+
 void watch_events_taken(void) { unsure = n_filtered != 0; }
 
 /* ---- stores that are looked at ---- */

@@ -30,6 +30,9 @@ bool watch_touches(gaddr addr, size_t n, bool write, bool *is_hit, gaddr *hit);
 bool watch_is_open(void);
 /* The access that opened pages has not happened, and will begin anew. */
 void watch_take_back(void);
+/* The same, where a part of it may have happened (an indirect call pushes, and then finds the budget used up): what was there before
+ * stays what it will be compared with. */
+void watch_undo(void);
 /* Closes what is open. True: watched bytes have changed, at *addr. */
 bool watch_close(gaddr *addr);
 /* Events have been taken: memory may have been written by other than the program's instructions. */

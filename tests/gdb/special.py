@@ -88,6 +88,24 @@ def reverse_finish(recordings):
 
 
 @scenario(quick=True)
+def finish_behind_many_stores(recordings):
+    """The call that is looked for ends the tick budget of the search, and its page is one whose stores are filtered by then."""
+    with Gdb(recordings.of("pushes")) as gdb:
+        gdb.do("break leaf")
+        for caller in ("direct", "indirect", "direct"):
+            gdb.expect("continue", "Breakpoint", "leaf")
+            slot = gdb.value("(long)$rbp + 8")
+            gdb.expect("reverse-finish", f"in {caller} ()")
+            gdb.expect("x/i $pc", "call")
+            gdb.expect("continue", "Breakpoint", "leaf")
+            gdb.do(f"watch *(long *){slot}", "disable 1")
+            gdb.expect("reverse-continue", "watchpoint", f"in {caller} ()")
+            gdb.expect("x/i $pc", "call")
+            gdb.do("delete $bpnum", "enable 1")
+            gdb.expect("continue", "Breakpoint", "leaf")
+
+
+@scenario(quick=True)
 def back_along_a_trail(recordings):
     """What many steps back show is what is there when one goes to the same places."""
     look = ["x/24xg $rsp - 96", "x/2i $pc", "output $rbp"]
