@@ -223,6 +223,7 @@ bool file_changes_hold(struct thread *t, uint64_t nr, const uint64_t a[6]) {
     if (arg < 0 || !is_shared_file((int)a[arg], &id)) return false;
     uint64_t at, len;
     changed_range(nr, a, (int)a[arg], id.size, &at, &len);
+    left_file(shared_file(&id), (int)a[arg]);
     shared_hold_file(t, shared_file(&id), at, MIN(len, HOLD_MOST));
     return true;
 }
@@ -255,6 +256,7 @@ void file_changes_log(struct thread *t, uint64_t nr, const uint64_t a[6], long r
     if (arg < 0 || !is_regular((int)a[arg], &st)) return;
     bool is_shared = is_shared_file((int)a[arg], &id);
     if (!is_shared && !find(&changing, st.st_dev, st.st_ino)) return;
+    if (is_shared) left_file(shared_file(&id), (int)a[arg]);
     struct change c = {.t = t, .st = &st, .birth = is_shared ? id.birth : 0};
     uint64_t n = (uint64_t)ret;
     int fd = (int)a[arg];

@@ -172,7 +172,7 @@ static void log_behind_end(struct thread *t, const struct mapping *m) {
     gaddr page = m->start + (last - m->offset);
     static const char zeroes[PAGE_SIZE];
     if (memcmp((const char *)page + in_page, zeroes, PAGE_SIZE - in_page) != 0)
-        event_memory(t, EV_MEMORY, page, PAGE_SIZE, false);
+        event_memory(t, EV_MEMORY, page, PAGE_SIZE, false), left_seen(page);
 }
 
 struct ev_map objects_map_of(const struct mapping *m) {
@@ -210,7 +210,7 @@ void objects_log_mapped(struct thread *t, uint64_t nr, const uint64_t a[6], long
     if (!m.tracked || (m.flags & MAP_ANONYMOUS)) return;
     int fd = nr == __NR_mmap ? (int)a[4] : -1;
     v->flags |= MAPPED_TRACKED | first_mapping(t, &m, size, fd);
-    left_object(m.object, v, shared_is_in_memory(fd));
+    left_object(m.object, v, shared_is_in_memory(fd), m.was_writable || nr != __NR_mmap);
     if (!(v->flags & MAPPED_OWNED)) return;
     if (nr != __NR_shmat)
         log_behind_end(t, &m);

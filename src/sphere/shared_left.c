@@ -24,6 +24,8 @@ struct object {
     struct ev_mapped first;
     uint64_t cut;
     bool inherited, in_memory;
+    bool
+        written; /* the program can have written to it through mappings: what is mapped is copied for each checkpoint */
 };
 
 static struct object *objects;
@@ -45,16 +47,21 @@ static struct object *add_object(uint64_t object) {
         return NULL;
     }
     o = &objects[n_objects++];
-    *o = (struct object){.object = object, .cut = UINT64_MAX, .in_memory = !shared_is_file(object)};
+    *o = (struct object){.object = object, .cut = UINT64_MAX, .in_memory = !shared_is_file(object), .written = true};
     return o;
 }
 
-void left_object(uint64_t object, const struct ev_mapped *first, bool in_memory) {
-    if (!checkpoint_is_on || find_object(object)) return;
-    struct object *o = add_object(object);
+static void set_written(struct object *o);
+
+void left_object(uint64_t object, const struct ev_mapped *first, bool in_memory, bool writable) {
+    if (!checkpoint_is_on) return;
+    struct object *o = find_object(object);
+    if (o) return writable ? set_written(o) : (void)0;
+    o = add_object(object);
     if (!o) return;
     o->first = *first;
     o->in_memory = in_memory;
+    o->written = writable;
 }
 
 static uint64_t address_of(const struct object *o, uint64_t page) {
@@ -64,7 +71,7 @@ static uint64_t address_of(const struct object *o, uint64_t page) {
 /* ---- copies ---- */
 
 enum state {
-    COPY_NONE,    /* the page is ours, and mapped */
+    COPY_NONE,    /* the page is ours, and is what its mappings show */
     COPY_NEW,     /* what is left in it; no checkpoint has it */
     COPY_SAVED,   /* the last one has it; bytes may be NULL */
     COPY_UNKNOWN, /* there was no room */
@@ -115,6 +122,25 @@ static void set_state(struct page_copy *c, enum state state) {
     c->state = state;
 }
 
+/* From now on its pages are what mappings show. */
+static void set_written(struct object *o) {
+    if (o->written) return;
+    o->written = true;
+    for (uint64_t i = 0; i < copies.room; i++) {
+        struct page_copy *c = &copies.slots[i];
+        if (c->at.object == o->object && c->state == COPY_UNKNOWN && shared_owns(c->at)) set_state(c, COPY_NONE);
+    }
+}
+
+void left_made_writable(gaddr start, gaddr end) {
+    struct mapping m;
+    if (!checkpoint_is_on || !shared_may_be(start, end - start)) return;
+    for (size_t i = 0; aspace_nth(i, &m); i++) {
+        struct object *o = m.tracked && m.start < end && m.end > start ? find_object(m.object) : NULL;
+        if (o) set_written(o);
+    }
+}
+
 static bool is_zero(const uint8_t *page) {
     for (uint64_t i = 0; i < PAGE_SIZE; i += 8)
         if (*(const uint64_t *)(page + i)) return false;
@@ -140,29 +166,79 @@ static void read_owned(const struct mapping *m, gaddr addr, uint8_t *to) {
     SYS(mprotect, addr, PAGE_SIZE, aspace_host_prot((int)m->prot));
 }
 
-static void keep(struct shared_at at, const struct mapping *m, gaddr addr) {
-    static uint8_t page[PAGE_SIZE] __attribute__((aligned(8)));
+/* The file that a call changes. */
+static struct {
+    uint64_t object;
+    int fd;
+} file;
+
+void left_file(uint64_t object, int fd) {
+    file.object = object;
+    file.fd = fd;
+}
+
+/* Where a file ends there may be something behind its end in memory, which calls do not show. */
+static bool read_end(int fd, uint64_t page, uint8_t *to) {
+    static uint8_t *window;
+    if (!window) window = arena_try_pages(PAGE_SIZE);
+    if (!window) return false;
+    long got = SYS(mmap, window, PAGE_SIZE, PROT_READ, MAP_SHARED | MAP_FIXED, fd, page * PAGE_SIZE);
+    bool has = got == (long)window && read_page((gaddr)window, to);
+    SYS(mmap, window, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    return has;
+}
+
+/* A page that is ours. False: the file cannot be read. */
+static bool read_file(struct shared_at at, uint8_t *to) {
+    struct file_id id;
+    if (file.object != at.object || !file_identify(file.fd, &id) || shared_file(&id) != at.object) return false;
+    long n = SYS(pread64, file.fd, to, PAGE_SIZE, at.page * PAGE_SIZE);
+    if (n == 0) memset(to, 0, PAGE_SIZE);
+    return n == 0 || n == PAGE_SIZE || (n > 0 && read_end(file.fd, at.page, to));
+}
+
+/* There is no room for what is in the page, if `addr` is 0; otherwise that can be seen there. */
+static void give_up_copy(struct object *o, struct page_copy *c, gaddr addr) {
+    set_state(c, addr ? COPY_NONE : COPY_UNKNOWN);
+    if (addr) set_written(o);
+}
+
+static void keep_bytes(struct object *o, struct shared_at at, const uint8_t *page, gaddr addr) {
     struct page_copy *c = page_copies_make(&copies, at);
-    read_owned(m, addr, page);
     if (is_zero(page)) {
         free_bytes(c);
         c->bytes = zero;
     } else {
         uint8_t *to = bytes_of(c);
-        if (!to) return set_state(c, COPY_UNKNOWN);
+        if (!to) return give_up_copy(o, c, addr);
         memcpy(to, page, PAGE_SIZE);
     }
     set_state(c, COPY_NEW);
+}
+
+static void keep(struct shared_at at, const struct mapping *m, gaddr addr) {
+    static uint8_t page[PAGE_SIZE] __attribute__((aligned(8)));
+    struct object *o = add_object(at.object);
+    read_owned(m, addr, page);
+    if (o) keep_bytes(o, at, page, 0);
 }
 
 void left_released(struct shared_at at) {
     struct mapping m;
     if (!checkpoint_is_on || !add_object(at.object)) return;
     gaddr addr = shared_address_of(at);
+    struct page_copy *c = page_copies_find(&copies, at);
     if (addr && aspace_find(addr, &m))
         keep(at, &m, addr);
-    else if (shared_is_file(at.object) && !page_copies_find(&copies, at))
-        set_state(page_copies_make(&copies, at), COPY_UNKNOWN);
+    else if (shared_is_file(at.object) && c && c->state == COPY_NONE)
+        set_state(c, COPY_UNKNOWN);
+}
+
+void left_seen(gaddr addr) {
+    struct mapping m;
+    if (!checkpoint_is_on || !aspace_find(addr, &m) || !m.tracked) return;
+    const struct object *o = find_object(m.object);
+    if (o && !o->written) keep(shared_page_of(&m, addr), &m, addr);
 }
 
 static void find_difference(const uint8_t *now, const uint8_t *before, struct ev_contents *contents, uint8_t *bytes) {
@@ -177,18 +253,32 @@ static void find_difference(const uint8_t *now, const uint8_t *before, struct ev
     }
 }
 
+/* now: what is in the page; NULL: that is not known. */
+static void note_acquired(struct object *o, struct shared_at at, const uint8_t *now, gaddr addr) {
+    struct page_copy *c = page_copies_find(&copies, at);
+    if (!shared_is_file(at.object) || (o->written && addr)) {
+        if (c) set_state(c, COPY_NONE);
+    } else if (now) {
+        keep_bytes(o, at, now, addr);
+    } else {
+        set_state(page_copies_make(&copies, at), o->written ? COPY_NONE : COPY_UNKNOWN);
+    }
+}
+
 bool left_acquired(struct shared_at at, gaddr addr, struct ev_contents *contents, uint8_t *bytes) {
-    static uint8_t now[PAGE_SIZE] __attribute__((aligned(8)));
+    static uint8_t now[PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
     struct mapping m;
-    if (!checkpoint_is_on || !add_object(at.object)) return false;
+    struct object *o = checkpoint_is_on ? add_object(at.object) : NULL;
+    if (!o) return false;
     struct page_copy *c = page_copies_find(&copies, at);
     bool is_known = c && c->bytes && (c->state == COPY_NEW || c->state == COPY_SAVED);
     if (!addr) addr = shared_address_of(at);
     bool is_there = addr && aspace_find(addr, &m);
     if (is_there && guest_copy(now, (const void *)addr, PAGE_SIZE) != 0) read_owned(&m, addr, now);
-    if (is_there) find_difference(now, is_known ? c->bytes : NULL, contents, bytes);
-    if (c) set_state(c, COPY_NONE);
-    return is_there;
+    bool has = is_there || read_file(at, now);
+    if (has) find_difference(now, is_known ? c->bytes : NULL, contents, bytes);
+    note_acquired(o, at, has ? now : NULL, is_there ? addr : 0);
+    return has;
 }
 
 /* Anonymous memory that is unmapped is gone for this process. */
@@ -196,7 +286,8 @@ void left_unmapping(gaddr start, gaddr end) {
     if (!checkpoint_is_on || !shared_may_be(start, end - start)) return;
     struct mapping m;
     for (size_t i = 0; aspace_nth(i, &m); i++) {
-        if (!m.tracked || !shared_is_file(m.object)) continue;
+        const struct object *o = m.tracked && shared_is_file(m.object) ? add_object(m.object) : NULL;
+        if (!o || !o->written) continue;
         for (gaddr page = MAX(m.start, start); page < MIN(m.end, end); page += PAGE_SIZE) {
             struct shared_at at = shared_page_of(&m, page);
             if (shared_owns(at)) keep(at, &m, page);
@@ -206,13 +297,27 @@ void left_unmapping(gaddr start, gaddr end) {
 
 /* ---- changes by calls ---- */
 
+/* What is in a page of ours behind the call. */
+static bool read_ours(struct shared_at at, gaddr addr, uint8_t *to) {
+    struct mapping m;
+    if (addr && aspace_find(addr, &m)) return read_owned(&m, addr, to), true;
+    return read_file(at, to);
+}
+
 static void write_page(struct shared_at at, uint64_t from, const void *bytes, uint64_t len) {
+    static uint8_t page[PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
+    struct object *o = find_object(at.object);
     struct page_copy *c = page_copies_find(&copies, at);
-    if (shared_owns(at) && (!c || c->state == COPY_NONE)) return; /* mapped, or else not known anyway */
-    if (!c) c = page_copies_make(&copies, at);
-    bool was_zero = c->bytes == zero, is_known = c->bytes && (c->state == COPY_NEW || c->state == COPY_SAVED);
-    uint8_t *to = is_known ? bytes_of(c) : NULL;
-    if (!to) return set_state(c, COPY_UNKNOWN);
+    bool is_ours = shared_owns(at), is_known = c && c->bytes && (c->state == COPY_NEW || c->state == COPY_SAVED);
+    gaddr addr = is_ours && !is_known ? shared_address_of(at) : 0;
+    if (addr && o->written && (!c || c->state == COPY_NONE)) return; /* mappings show it */
+    if (!is_known) {
+        bool has = is_ours && read_ours(at, addr, page);
+        return has ? keep_bytes(o, at, page, addr) : set_state(page_copies_make(&copies, at), COPY_UNKNOWN);
+    }
+    bool was_zero = c->bytes == zero;
+    uint8_t *to = bytes_of(c);
+    if (!to) return give_up_copy(o, c, is_ours ? shared_address_of(at) : 0);
     if (was_zero) memset(to, 0, PAGE_SIZE);
     memcpy(to + from, bytes, len);
     set_state(c, COPY_NEW);
@@ -299,12 +404,12 @@ static void visit_group(const struct mapping *m, uint64_t number, uint64_t seen[
     }
 }
 
-/* A file's pages that are ours and mapped nowhere have a copy, or are not known. */
+/* A file's pages that are ours and mapped nowhere have a copy, or are as they were when it was mapped first, or are not known. */
 static bool has_copies(uint64_t object, uint64_t number, const uint64_t *bits, const uint64_t *seen) {
     for (uint64_t i = 0; shared_is_file(object) && i < GROUP; i++) {
         if (!((bits[i / 64] & ~seen[i / 64]) >> i % 64 & 1)) continue;
         const struct page_copy *c = page_copies_find(&copies, (struct shared_at){object, number * GROUP + i});
-        if (!c || c->state == COPY_NONE || c->state == COPY_UNKNOWN) return false;
+        if (c && (c->state == COPY_NONE || c->state == COPY_UNKNOWN)) return false;
     }
     return true;
 }
@@ -317,6 +422,8 @@ static bool visit_owned(visit_page *visit) {
     struct mapping m;
     for (uint64_t i = 0; (bits = shared_nth_owned(&i, &object, &number)); i++) {
         uint64_t seen[GROUP / 64] = {0};
+        const struct object *o = find_object(object);
+        if (o && !o->written) continue; /* what has changed has a copy */
         for (size_t k = 0; aspace_nth(k, &m); k++)
             if (m.tracked && m.object == object) visit_group(&m, number, seen, visit);
         if (!has_copies(object, number, bits, seen)) return false;
@@ -363,10 +470,10 @@ void left_save(void) {
     visit_owned(save_owned);
     for (uint64_t i = 0; i < copies.room; i++) {
         struct page_copy *c = &copies.slots[i];
-        if (c->state == COPY_NEW && shared_owns(c->at) && shared_address_of(c->at)) set_state(c, COPY_NONE); /* again */
+        const struct object *o = c->state == COPY_NEW ? find_object(c->at.object) : NULL;
+        if (o && o->written && shared_owns(c->at) && shared_address_of(c->at)) set_state(c, COPY_NONE); /* again */
         uint8_t *to = c->state == COPY_NEW && c->at.page < SHARED_PAGES_ROOM / PAGE_SIZE ? save_room() : NULL;
         if (!to) continue;
-        const struct object *o = find_object(c->at.object);
         memcpy(to, c->bytes, PAGE_SIZE);
         save_put(address_of(o, c->at.page), has_base(o));
     }

@@ -13,8 +13,13 @@
 #include "log/snapshot.h"
 #include "sphere/shared.h"
 
-/* A file whose pages change hands is mapped, or used by calls (first->ino 0). in_memory: it has no contents but in memory. */
-void left_object(uint64_t object, const struct ev_mapped *first, bool in_memory);
+/* A file whose pages change hands is mapped. in_memory: it has no contents but in memory. writable: the program can write to the
+ * mapping. */
+void left_object(uint64_t object, const struct ev_mapped *first, bool in_memory, bool writable);
+/* Mappings of [start, end) are about to be made writable. */
+void left_made_writable(gaddr start, gaddr end);
+/* The page at addr, which is ours, holds something else than its file. */
+void left_seen(gaddr addr);
 
 /* The page, owned and still open, is about to be somebody else's. */
 void left_released(struct shared_at at);
@@ -23,6 +28,8 @@ void left_released(struct shared_at at);
 bool left_acquired(struct shared_at at, gaddr addr, struct ev_contents *contents, uint8_t *bytes);
 /* Mappings of [start, end) are about to go. */
 void left_unmapping(gaddr start, gaddr end);
+/* A call is about to change the file, or has: pages that are not mapped are read through fd. */
+void left_file(uint64_t object, int fd);
 /* A call has written to a shared file. */
 void left_written(uint64_t object, uint64_t offset, const void *bytes, uint64_t len);
 /* Or cut it off. */

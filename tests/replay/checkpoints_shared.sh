@@ -12,4 +12,13 @@ for what in inherited memfd file segment late; do
     for pid in $("$REPRISE" ps "$what" | awk 'NR > 1 { print $1 }'); do compare $what 1 -p "$pid"; done
     [ ! -e "rd/$what/pages" ] || wrong "$what: the log did not have all that the processes share"
 done
+
+# files that are mapped in part, or only to be read, and changed by calls
+for size in small large; do
+    timeout -k 5 60 "$REPRISE" record --debug ckpt-stretch=0 --checkpoint-interval 0.1 -o "rd/$size" -- "$BUILD/replay/windows" 1 ${size#small} >out 2>&1
+    grep -q "^done" out || wrong "$size: $(cat out)"
+    timeout -k 5 60 "$REPRISE" replay -a --verify "$size" >again 2>&1 || wrong "$size: $(tail -1 again)"
+    for pid in $("$REPRISE" ps "$size" | awk 'NR > 1 { print $1 }'); do compare $size 2 -p "$pid"; done
+    [ ! -e "rd/$size/pages" ] || wrong "$size: the log did not have all that the processes share"
+done
 exit $bad

@@ -52,16 +52,21 @@ long sys_munmap(struct tblock *t, uint64_t a[6]) {
     return ret;
 }
 
+static long protect(gaddr start, uint64_t len, int prot) {
+    if ((prot & PROT_WRITE) && start + len > start) left_made_writable(PAGE_DOWN(start), PAGE_UP(start + len));
+    return aspace_mprotect(start, len, prot);
+}
+
 long sys_mprotect(struct tblock *t, uint64_t a[6]) {
     struct mapping m;
     int prot = thread_prot(t->thread, a[2]);
     if (unlikely(mdwe_refuses(prot, false)) && mdwe_refuses(prot, aspace_find(a[0], &m) && (m.prot & PROT_EXEC)))
         return -EACCES;
-    return aspace_mprotect(a[0], a[1], prot);
+    return protect(a[0], a[1], prot);
 }
 
 long sys_pkey_mprotect(struct tblock *t, uint64_t a[6]) {
-    if ((int)a[3] == -1) return aspace_mprotect(a[0], a[1], thread_prot(t->thread, a[2]));
+    if ((int)a[3] == -1) return protect(a[0], a[1], thread_prot(t->thread, a[2]));
     return -EINVAL; /* no keys are given out */
 }
 
