@@ -93,6 +93,24 @@ static void print_step(FILE *to, const struct why_step *s, unsigned number) {
     if (s->text[0]) fprintf(to, "    %s\n", s->text);
 }
 
+#define ROUND_MOST 4 /* steps */
+
+static bool is_round(const struct why_step *a, const struct why_step *b) {
+    return a->kind == WHY_REGISTER && b->kind == WHY_REGISTER && a->pc == b->pc && !a->text[0];
+}
+
+/* A value that was counted up in a loop is made by the same instructions again and again. How many steps from i on can be left out:
+ * whole rounds, with one like them before and one behind. *n_rounds: how many that are. */
+static size_t repeated(const struct why *w, size_t i, size_t *n_rounds) {
+    for (size_t n = 1; n <= ROUND_MOST && n <= i; n++) {
+        size_t k = i;
+        while (k < w->n && is_round(&w->steps[k - n], &w->steps[k])) k++;
+        *n_rounds = (k - i) / n;
+        if (*n_rounds > 2) return --*n_rounds * n;
+    }
+    return 0;
+}
+
 void why_print(const struct why *w, FILE *to) {
     unsigned number = 0;
     print_place(to, &w->asked);
@@ -100,7 +118,9 @@ void why_print(const struct why *w, FILE *to) {
     print_value(to, w->value, w->n_value, w->asked.len);
     fputc('\n', to);
     for (size_t i = 0; i < w->n; i++) {
-        const struct why_step *s = &w->steps[i];
+        size_t n_rounds, n = repeated(w, i, &n_rounds);
+        if (n) fprintf(to, "      ... and so %zu times more, until\n", n_rounds);
+        const struct why_step *s = &w->steps[i += n];
         number += !s->what.is_register && (s->kind == WHY_WRITE || s->kind == WHY_INPUT);
         print_step(to, s, number);
     }
