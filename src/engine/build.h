@@ -30,6 +30,7 @@ struct build {
     struct block *known_call; /* the block runs into a call that this one holds */
     bool falls_out;           /* the last instruction may go on at `end` */
     bool checked;             /* verify the guest bytes at entry */
+    int32_t *patience;        /* how often; see struct code_range */
     uint8_t break_len;        /* see struct block */
     bool exact_flags;         /* single instructions are to leave exact state */
     bool returns_pushed;      /* the last instruction is a plain return that is a tick */

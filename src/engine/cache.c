@@ -642,6 +642,12 @@ static void forget_site(const struct block *b, gaddr pc) {
     if (inside || (pc == b->pc && !cache_block_at((uint64_t)host))) record(kept_home(pc, host), pc, KEY_SITE, 0);
 }
 
+/* A call that returns come back to: few instructions are, and looking for what the others do not have takes long. */
+static bool has_site(const struct insn_map *m) {
+    uint8_t spill = m->spill & (uint8_t)~SPILL_TICKED;
+    return spill == SPILL_CALL || spill == SPILL_CALL_IND;
+}
+
 void cache_invalidate(struct block *b) {
     if (b->dead) return;
     b->dead = true;
@@ -655,6 +661,7 @@ void cache_invalidate(struct block *b) {
     tables_forget(b->pc);
     for (int i = 0; i < b->n_insns; i++) {
         gaddr pc = b->pc + b->map[i].guest_off;
+        if (!has_site(&b->map[i])) continue;
         gaddr next = i + 1 < b->n_insns ? b->pc + b->map[i + 1].guest_off : b->end;
         if (cache_find_call(pc) == b) record(r, pc, KEY_CALL, 0);
         forget_site(b, next);

@@ -192,6 +192,8 @@ void cache_set_size(size_t bytes);
 
 struct cache_stats {
     uint64_t blocks, insns, code_bytes, invalidated, evictions;
+    uint64_t pages_written, pages_checked, pages_worn; /* code_watch.c */
+    uint64_t exits, misses[ENTRY_KINDS];               /* if stats_wanted; of returns: [ENTRY_PLAIN] */
 };
 extern struct cache_stats cache_stats;
 

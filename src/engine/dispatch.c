@@ -31,6 +31,22 @@ void engine_on_safepoint(struct tblock *t);
 
 static uint8_t link_heat[4096]; /* by page of kept code, folded */
 
+bool stats_wanted;
+
+/* Not always: threads would wait for each other's count. */
+static void count_if_wanted(uint64_t *what) {
+    if (unlikely(stats_wanted)) ++*what;
+}
+
+void engine_report(void) {
+    const struct cache_stats *s = &cache_stats;
+    say("stats: blocks %lu, dropped %lu, evictions %lu", s->blocks, s->invalidated, s->evictions);
+    say("stats: pages of code written %lu, checked %lu, no longer checked %lu", s->pages_written, s->pages_checked,
+        s->pages_worn);
+    say("stats: exits %lu, missed returns %lu, jumps %lu, calls %lu", s->exits, s->misses[ENTRY_PLAIN],
+        s->misses[ENTRY_JMP_IND], s->misses[ENTRY_CALL_IND]);
+}
+
 /* Under the lock: what was found a moment ago may have been invalidated since, and its table entries cleared. */
 static void fill_indirect(struct block *b, enum entry_kind kind, uint64_t table, gaddr pc) {
     if (!tables_worth_filling(table, pc)) return;
@@ -129,6 +145,7 @@ void engine_on_enter(struct tblock *t) {
 }
 
 void engine_on_exit(struct tblock *t) {
+    count_if_wanted(&cache_stats.exits);
     struct exit *x = (struct exit *)((uint8_t *)t->exit_region + (uint32_t)t->exit_index);
     t->pc = x->target;
     if (x->kind == ENTRY_CALL) { /* the host's return address is on the stack */
@@ -183,6 +200,11 @@ void engine_on_special(struct tblock *t) {
     if ((uint32_t)t->exit_index == SPECIAL_STALE) {
         t->stepped = false;
         engine_drop_block(t->pc);
+    } else if ((uint32_t)t->exit_index == SPECIAL_WORN) {
+        t->stepped = false;
+        lock_take(&cache_lock);
+        engine_host.worn(t->pc);
+        lock_drop(&cache_lock);
     } else
         engine_host.special(t, (enum special)(uint32_t)t->exit_index);
     engine_on_enter(t);
@@ -251,6 +273,7 @@ static bool count_indirect(struct tblock *t) {
 }
 
 void engine_on_ret_miss(struct tblock *t) {
+    count_if_wanted(&cache_stats.misses[ENTRY_PLAIN]);
     cache_safepoint(t);
     struct site s = cache_find_site(t->pc);
     if (!s.host) {
@@ -275,6 +298,7 @@ void engine_on_ret_miss(struct tblock *t) {
 
 static void on_indirect_miss(struct tblock *t, enum entry_kind kind, uint64_t table) {
     if (!count_indirect(t)) return;
+    count_if_wanted(&cache_stats.misses[kind]);
     cache_safepoint(t);
     struct block *b = cache_find(t->pc);
     if (!b || !b->entry[kind]) {

@@ -279,6 +279,11 @@ void emit_ud2(struct emitter *e) {
     put(e, 0x0b);
 }
 
+void emit_dec_mem(struct emitter *e, int base) {
+    put(e, 0xff);
+    put(e, (uint8_t)(0x08 | base));
+}
+
 void emit_cmp_rsp_rsp(struct emitter *e) {
     put(e, 0x39);
     put(e, 0xe4);

@@ -54,6 +54,7 @@ void emit_jmp_table(struct emitter *e, uint32_t table, int index);
 void emit_call_table(struct emitter *e, uint32_t table, int index);
 void emit_ret(struct emitter *e);
 void emit_ud2(struct emitter *e);
+void emit_dec_mem(struct emitter *e, int base); /* 32 bits at a low register other than rsp and rbp */
 void emit_cmp_rsp_rsp(struct emitter *e);       /* always the same arithmetic flags */
 void emit_save_flags_rax(struct emitter *e);    /* lahf; seto %al */
 void emit_restore_flags_rax(struct emitter *e); /* add $127,%al; sahf */

@@ -22,12 +22,15 @@ enum special { /* instructions that leave the cache to be done by hand */
                SPECIAL_BREAK,     /* engine_host.has_break: somebody wants to see the thread before the instruction */
                SPECIAL_STORE, /* the store in front of which we are may be watched: the engine itself asks the host */
                SPECIAL_STALE, /* the bytes of a checked block have changed: the engine itself sees to it */
+               SPECIAL_WORN,  /* a block was checked so often that its page had better be protected: likewise */
 };
 
 /* A stretch of guest memory that may be executed. */
 struct code_range {
     gaddr end;    /* executable and readable from pc up to here */
     bool checked; /* bytes may change unseen: blocks verify themselves at entry */
+    /* Checked for now: each check takes one from here, and the one that gets below zero says so (engine_host.worn). NULL: for good. */
+    int32_t *patience;
 };
 
 /* What the engine asks of the sphere. */
@@ -44,6 +47,8 @@ struct engine_host {
     bool (*has_break)(gaddr pc);          /* NULL: no breakpoints */
     /* In front of a store that may be watched, see store_filter.h. True: it is executed next. */
     bool (*store)(struct tblock *t);
+    /* The block at pc has been checked more often than it was meant to be (code_range.patience). Caller holds cache_lock. */
+    void (*worn)(gaddr pc);
     /* Translations were loaded that know of no breakpoints. Caller holds cache_lock. */
     void (*kept_loaded)(gaddr lo, gaddr hi);
     /* The budget of ticks is used up, at a tick point that is not executed yet; sets a new one. NULL: there is no limit. */
@@ -94,6 +99,9 @@ static inline void ticks_set_budget(struct tblock *t, uint64_t n) {
     ticks_deal(t, (int64_t)n, 0);
 }
 
+/* What has happened in the cache, on stderr. */
+void engine_report(void);
+
 /* Drops the translation of the code at pc. */
 void engine_drop_block(gaddr pc);
 
@@ -127,6 +135,7 @@ gaddr fault_guest_pc(uint64_t host_pc);
 
 extern uint64_t tick_trace;  /* --debug tick-trace=N: a line at the first tick point and every Nth after it */
 extern int trace_level;      /* --debug trace=N */
+extern bool stats_wanted;    /* --debug stats=1: engine_report() when a process ends */
 extern bool loop_is_quick;   /* `loop` takes no longer than other branches; false: it is not used. --debug loop=0|1 */
 extern uint64_t single_from; /* --debug single-from=N: blocks from this number on hold one instruction each */
 

@@ -70,6 +70,7 @@ bool build_gather(struct build *b, gaddr pc, int limit) {
     if (!engine_host.code_at(pc, &code)) return false;
     int continues = 0, max_continues = code.checked ? 0 : MAX_CONTINUES;
     b->checked = code.checked;
+    b->patience = code.patience;
     b->returns_pushed = false;
     b->n_before = 0;
     gaddr at = pc,
@@ -98,6 +99,7 @@ bool build_gather(struct build *b, gaddr pc, int limit) {
             } else if (more.checked && !b->checked) { /* an instruction on two pages: either may change unseen */
                 if (b->n > 0) break;
                 b->checked = true;
+                b->patience = more.patience;
                 max_continues = 0;
             }
         }

@@ -73,6 +73,13 @@ static uint8_t *emit_entry(struct emitter *e, const struct region *r, const stru
 
 /* ---- checked blocks ---- */
 
+/* One less of what rcx is made to point to; returns the jump that is taken below zero. */
+static uint8_t *emit_count_down(struct emitter *e, const int32_t *what) {
+    emit_mov_reg_imm(e, RCX, (uint64_t)what);
+    emit_dec_mem(e, RCX);
+    return emit_jcc(e, 8 /* s */, NULL);
+}
+
 /* Compares the guest bytes, and those in front that matter, with what was translated; leaves the cache when they differ. All flags are kept: what is there
  * now may need some that the old code did not. */
 static void emit_check(struct build *b, gaddr pc) {
@@ -84,6 +91,7 @@ static void emit_check(struct build *b, gaddr pc) {
     emit_store_tb(e, RCX, TB_S2);
     emit_store_tb(e, RAX, TB_S3);
     emit_save_flags_rax(e);
+    uint8_t *worn = b->patience ? emit_count_down(e, b->patience) : NULL;
     for (size_t at = 0; at < len;) {
         size_t size = len - at >= 8 ? 8 : len - at >= 4 ? 4 : len - at >= 2 ? 2 : 1;
         uint64_t want = 0;
@@ -105,6 +113,11 @@ static void emit_check(struct build *b, gaddr pc) {
     for (int i = 0; i < n_fail && !e->full; i++) emit_set_rel32(fail[i], e->p);
     emit_undo_flags_test(e);
     emit_special_exit(e, pc, TB_FN_SPECIAL, SPECIAL_STALE);
+    if (worn && !e->full) {
+        emit_set_rel32(worn, e->p);
+        emit_undo_flags_test(e);
+        emit_special_exit(e, pc, TB_FN_SPECIAL, SPECIAL_WORN);
+    }
     if (!e->full) emit_set_rel32(ok, e->p);
     emit_undo_flags_test(e);
 }

@@ -12,6 +12,7 @@ struct lock {
 };
 
 #define LOCK_AWAITED 0x80000000u
+#define LOCK_SPINS 400 /* some 5 us, what translating a block takes */
 #define LOCK_PATIENCE_NS 100000000
 #define LOCK_FUTEX_WAIT_PRIVATE 128
 #define LOCK_FUTEX_WAKE_PRIVATE 129
@@ -39,11 +40,17 @@ static inline void lock_wait(struct lock *l, uint32_t id) {
     }
 }
 
-static inline void lock_take(struct lock *l) {
+/* False: somebody has it. */
+static inline bool lock_try(struct lock *l) {
     uint32_t seen = 0, id = lock_own_id ? lock_own_id() : 1;
-    if (__atomic_compare_exchange_n(&l->word, &seen, id, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return;
-    for (int i = 0; i < 100; i++) {
-        seen = 0;
+    return __atomic_compare_exchange_n(&l->word, &seen, id, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static inline void lock_take(struct lock *l) {
+    if (lock_try(l)) return;
+    uint32_t id = lock_own_id ? lock_own_id() : 1;
+    for (int i = 0; i < LOCK_SPINS; i++) {
+        uint32_t seen = 0;
         if (__atomic_load_n(&l->word, __ATOMIC_RELAXED) == 0 &&
             __atomic_compare_exchange_n(&l->word, &seen, id, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             return;

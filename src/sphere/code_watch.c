@@ -15,7 +15,9 @@
 #include "sphere/sys/model.h"
 #include "sphere/thread.h"
 
-#define FLIP_LIMIT 6 /* a page written this often after translation is checked instead */
+#define FLIP_LIMIT 40  /* a page written this often after translation is checked instead... */
+#define PATIENCE 20000 /* ... until its blocks have been entered this often, which costs as much as a few flips... */
+#define FLIPS_AGAIN 20 /* ... and again when it is written this often behind that */
 
 struct watched {
     gaddr page; /* 0 = free slot; page 0 never holds code */
@@ -64,6 +66,18 @@ static struct watched *add(gaddr page) {
 static uint32_t near_pages[NEAR_PAGES];
 
 static uint32_t *near(gaddr page) { return &near_pages[page / PAGE_SIZE % NEAR_PAGES]; }
+
+/* How often the blocks of checked pages may still be entered, by the low bits of their number: pages may share. */
+static int32_t patience[NEAR_PAGES];
+
+static int32_t *patience_of(gaddr page) { return &patience[page / PAGE_SIZE % NEAR_PAGES]; }
+
+static void check_for_now(struct watched *w) {
+    if (w->checked) return;
+    cache_stats.pages_checked++;
+    w->checked = 1;
+    *patience_of(w->page) = PATIENCE;
+}
 
 static void count(struct watched *w, int by) {
     __atomic_add_fetch(near(w->page), (uint32_t)by, __ATOMIC_SEQ_CST);
@@ -127,15 +141,33 @@ bool code_watch_code_at(gaddr pc, struct code_range *out) {
     hints_add_code(pc, pc + 2 * PAGE_SIZE); /* no block is on more than two pages */
     out->end = m->end;
     out->checked = false;
+    out->patience = NULL;
     bool unseen = (m->flags & MAP_TYPE) != MAP_PRIVATE || code_files_is_loose(m); /* changes without a fault */
     if (!(m->prot & PROT_WRITE) && !unseen) return true;
     if (unseen && !can_be_read(pc)) return false; /* the file has been cut off */
     out->end = PAGE_DOWN(pc) + PAGE_SIZE;         /* every page is looked at by itself */
     struct watched *w = add(PAGE_DOWN(pc));
-    if (unseen || w->flips >= FLIP_LIMIT) w->checked = 1;
-    if (!w->checked && !protect(w, m)) w->checked = 1;
+    if (unseen || w->flips >= FLIP_LIMIT) check_for_now(w);
+    if (!w->checked && !protect(w, m)) check_for_now(w);
     out->checked = w->checked;
+    if (!unseen) out->patience = patience_of(w->page);
     return true;
+}
+
+static void try_without_checks(gaddr page) {
+    struct watched *w = find(page);
+    if (!w || !w->checked) return;
+    w->checked = 0;
+    cache_stats.pages_worn++;
+    w->flips = FLIP_LIMIT - FLIPS_AGAIN;
+    cache_invalidate_range(page, page + PAGE_SIZE);
+}
+
+void code_watch_worn(gaddr pc) {
+    const struct block *b = cache_find(pc);
+    gaddr last = b ? PAGE_DOWN(b->end - 1) : PAGE_DOWN(pc);
+    try_without_checks(PAGE_DOWN(pc));
+    if (last != PAGE_DOWN(pc)) try_without_checks(last);
 }
 
 void code_watch_forget(gaddr start, gaddr end) {
@@ -155,6 +187,7 @@ void code_watch_forget(gaddr start, gaddr end) {
 
 static void written(struct watched *w) {
     if (w->flips < UINT16_MAX) w->flips++;
+    cache_stats.pages_written++;
     cache_invalidate_range(w->page, w->page + PAGE_SIZE);
     unprotect(w);
 }
@@ -165,7 +198,7 @@ bool code_watch_write_fault(gaddr addr, gaddr pc) {
     const struct mapping *m = aspace_peek(addr);
     bool ours = w && m && (m->prot & PROT_WRITE);
     if (ours) {
-        if (PAGE_DOWN(pc) == w->page) w->checked = 1; /* code that writes into its own page */
+        if (PAGE_DOWN(pc) == w->page) check_for_now(w); /* code that writes into its own page */
         written(w);
     }
     lock_drop(&cache_lock);

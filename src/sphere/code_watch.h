@@ -11,6 +11,9 @@
 /* engine_host.code_at */
 bool code_watch_code_at(gaddr pc, struct code_range *out);
 
+/* engine_host.worn */
+void code_watch_worn(gaddr pc);
+
 /* The mapping of [start, end) changes or goes away: drop translations and protections. */
 void code_watch_forget(gaddr start, gaddr end);
 

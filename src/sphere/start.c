@@ -113,6 +113,7 @@ static void read_option(struct orders *o, const char *key) {
     if (str_starts(key, "seed=")) the_runtime.seed = number(value, 16);
     if (str_starts(key, "cachelimit=")) kept_set_limit(number(value, 10) << 10);
     if (str_starts(key, "trace=")) trace_level = (int)number(value, 10);
+    if (str_starts(key, "stats=")) stats_wanted = *value == '1';
     if (str_starts(key, "tick-trace=")) tick_trace = number(value, 10);
     if (str_starts(key, "single-from=")) single_from = number(value, 10);
     if (str_starts(key, "loop=")) {
@@ -444,6 +445,7 @@ void start_here(uint64_t *sp) {
     limits_start(&limits, o.limits);
     aspace_start(the_runtime.seed);
     engine_host = (struct engine_host){.code_at = code_watch_code_at,
+                                       .worn = code_watch_worn,
                                        .syscall = the_mode->syscall,
                                        .tick_budget = the_mode->tick_budget,
                                        .special = special_insn,

@@ -301,6 +301,7 @@ long sys_exit(struct tblock *t, uint64_t a[6]) {
 }
 
 long sys_exit_group(struct tblock *t, uint64_t a[6]) {
+    if (unlikely(stats_wanted)) engine_report();
     if (!t->thread->shares_memory) kept_save();
     if (the_policy->thread_end) the_policy->thread_end(t);
     traced_process_ends(t->thread, ((int)a[0] & 0xff) << 8);
