@@ -356,6 +356,7 @@ static void forget_sites(const struct region *r, struct map *m) {
 /* Entries and return landings that were made in r for blocks that live elsewhere. */
 static void forget_strays(struct region *r) {
     for (struct region *o = regions; o; o = o->next) {
+        if (o->is_kept && !r->kept_strays) continue; /* many blocks, which nearly always have all they need in their own region */
         for (struct block *b = o->blocks; b; b = b->next_in_region) {
             if (b->dead) continue;
             for (int k = ENTRY_CALL; k < ENTRY_KINDS; k++) {
@@ -396,16 +397,24 @@ static void region_retire(struct region *r) {
     if (unlikely(checks_itself)) check_forgotten(r);
 }
 
-/* Makes way for one more segment of low or far code: evicts the oldest one when there are too many. */
+static bool is_full(const struct region *r) { return (size_t)(r->meta_next - r->code_next) < BLOCK_ROOM; }
+
+/* The better one to evict, where b is the older one: the one with fewer blocks that anybody can reach. */
+static struct region *less_use(struct region *a, struct region *b) {
+    if (!a || !is_full(a)) return b;
+    return is_full(b) && a->n_blocks - a->n_dead < b->n_blocks - b->n_dead ? a : b;
+}
+
+/* Makes way for one more segment of low or far code: evicts one when there are too many. */
 static void evict_if_many(bool far) {
-    struct region *oldest = NULL;
+    struct region *least = NULL;
     int live = 0;
     for (struct region *r = regions; r; r = r->next)
         if (!r->retired && (far ? is_far(r) : in_low_window(r))) {
             live++;
-            oldest = r;
+            least = less_use(least, r);
         }
-    if (live >= (far ? FAR_CAP : SEGMENT_CAP)) region_retire(oldest);
+    if (live >= (far ? FAR_CAP : SEGMENT_CAP)) region_retire(least);
     cache_reclaim();
 }
 
@@ -651,7 +660,8 @@ static bool has_site(const struct insn_map *m) {
 void cache_invalidate(struct block *b) {
     if (b->dead) return;
     b->dead = true;
-    struct region *r = kept_of(b);
+    struct region *home = region_at((uint64_t)b), *r = kept_of(b);
+    if (home) home->n_dead++;
     if (r) {
         r->tainted = true;
         r->presets = NULL;

@@ -96,7 +96,7 @@ struct region {
         *meta_open; /* what lies between them is not accessible: stores of the program that go astray fault */
     uint8_t *tramp_exit, *tramp_ret_fail, *tramp_jmp_fail, *tramp_call_fail;
     struct block *blocks; /* newest first, so from high to low host addresses */
-    uint32_t n_blocks;
+    uint32_t n_blocks, n_dead; /* how many, and how many of them are no longer of use */
     uint32_t *granules; /* for each GRANULE bytes of code: the newest block with code there, as its offset from base */
     struct map *map;    /* kept regions: where their own blocks are found */
     struct preset *presets;            /* kept regions: preset.h; NULL: none */
@@ -106,6 +106,7 @@ struct region {
     bool tainted; /* not to be saved: something in it was invalidated */
     bool
         changed; /* some of the file's code may be another by now; none of the blocks is older than that (flags_are_dead) */
+    bool kept_strays; /* something in it was made for a block of a kept region */
     bool retired; /* evicted, waiting for its epoch */
     uint64_t retired_epoch;
     struct region *next;

@@ -283,6 +283,7 @@ uint8_t *translate_entry(struct block *b, enum entry_kind kind) {
     uint8_t *at = emit_entry(&e, r, b, kind);
     emit_jmp_anywhere(&e, b->host);
     r->code_next = e.p;
+    r->kept_strays |= b->is_kept && !region_holds(r, b);
     b->entry[kind] = at;
     return at;
 }
