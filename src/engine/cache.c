@@ -356,7 +356,8 @@ static void forget_sites(const struct region *r, struct map *m) {
 /* Entries and return landings that were made in r for blocks that live elsewhere. */
 static void forget_strays(struct region *r) {
     for (struct region *o = regions; o; o = o->next) {
-        if (o->is_kept && !r->kept_strays) continue; /* many blocks, which nearly always have all they need in their own region */
+        if (o->is_kept && !r->kept_strays)
+            continue; /* many blocks, which nearly always have all they need in their own region */
         for (struct block *b = o->blocks; b; b = b->next_in_region) {
             if (b->dead) continue;
             for (int k = ENTRY_CALL; k < ENTRY_KINDS; k++) {
