@@ -1,7 +1,6 @@
 /* Back end `uffd`: the kernel notes writes by itself. Mappings are registered when they are first collected; until then, and
  * after a move, all of their pages count as written. */
 #include <linux/fcntl.h>
-#include <linux/ioctl.h>
 #include <linux/mman.h>
 #include <linux/userfaultfd.h>
 
@@ -11,34 +10,16 @@
 #include "engine/cache.h"
 #include "inproc/arena.h"
 #include "inproc/lock.h"
+#include "inproc/pagemap_scan.h"
 #include "inproc/sys.h"
 
-/* Newer than the headers of many systems: linux/userfaultfd.h of 6.7, linux/fs.h of 6.7. */
+/* Newer than the headers of many systems: linux/userfaultfd.h of 6.7. */
 #define FEATURE_WP_UNPOPULATED (1ull << 13)
 #define FEATURE_WP_ASYNC (1ull << 15)
-
-struct scan {
-    uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
-    uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
-};
-struct scan_region {
-    uint64_t start, end, categories;
-};
-#define SCAN_IOCTL _IOWR('f', 16, struct scan)
-/* Flags: PM_SCAN_WP_MATCHING, and PM_SCAN_CHECK_WPASYNC: memory that is not registered fails, where it would be left out. */
-#define SCAN_PROTECT 3
-enum { IS_WRITTEN = 2, IS_FILE = 4, IS_PRESENT = 8, IS_SWAPPED = 16, IS_ZERO = 32 };
 
 #define REGIONS 4096
 static struct scan_region *regions;
 static int uffd, pagemap; /* numbers of the saver's */
-
-/* The kernel fills the vector 512 regions at a time, and walk_end may be where the last but one of these walks ended: regions
- * behind it have been told all the same. */
-static gaddr scanned_up_to(const struct scan *s, long n) {
-    if (n < REGIONS) return s->end;
-    return MAX(s->walk_end, regions[n - 1].end);
-}
 
 static long scan_once(gaddr *at, gaddr end, bool is_new, bool protect) {
     struct scan s = {.size = sizeof s,
