@@ -69,7 +69,7 @@ static uint32_t log_outs(struct thread *t, uint64_t nr, const uint64_t a[6], lon
         .w = {.range = out_range, .anywhere = out_anywhere, .is_done = true, .ret = ret}, .t = t, .count = count};
     if (nr < MODEL_CALLS) model_writes(nr, a, &o.w);
     if (unlikely(t->marked_word)) out_range(&o.w, t->marked_word, 4);
-    if (unlikely(code_files_mem_open)) out_by_file(&o, nr, a, ret);
+    if (unlikely(code_files_mem_open) && !t->wrote_elsewhere) out_by_file(&o, nr, a, ret);
     if (unlikely(aio_is(nr))) aio_wrote(nr, a, ret, &o.w);
     if (unlikely(packet_ring_any) && gets_packets(nr, a)) packet_ring_taken(&o.w);
     return o.n;
@@ -402,6 +402,7 @@ void record_ordinary(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, 
     }
     log_outs(t, nr, asked, ret, false);
     t->marked_word = 0;
+    t->wrote_elsewhere = false;
     if (unlikely(nr == __NR_mmap || nr == __NR_shmat)) objects_log_mapped(t, nr, asked, ret);
     follow_files(t, nr, asked, ret);
     gate_finish(tb, next, flags, ret);

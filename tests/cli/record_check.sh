@@ -23,6 +23,18 @@ if /usr/bin/python3 -S -E -c "$sparse" 2>/dev/null && [ "$(printf '6.7\n%s\n' "$
     check sparse "$sparse"
 fi
 
+# What goes to another process's memory, as a debugger puts its breakpoints there, changes nothing at that address here.
+check other "import time
+here = int(next(l for l in open('/proc/self/maps') if ' r-xp ' in l).split('-')[0], 16) + 4096 * 5
+child = os.fork()
+if not child: time.sleep(100)
+mem = os.open('/proc/%d/mem' % child, os.O_RDWR)
+assert os.pwrite(mem, b'x', here) == 1
+os.lseek(mem, here + 1, 0)
+assert os.write(mem, b'x') == 1
+os.kill(child, 9)
+os.wait()"
+
 # The last page of the program's data is the process's own from the start, whether the loader had to clear some of it or not.
 "$REPRISE" record --check -o data -- "$BUILD/guest/mem_data_end" >/dev/null || wrong "data: status $?"
 "$REPRISE" replay -a --verify data >/dev/null || wrong "data: replay $?"
