@@ -51,7 +51,9 @@ struct ring {
     uint32_t ended;        /* replay: how the stream ended, enum ring_ended */
     int32_t status;        /* RING_ENDED_PROCESS: as wait() gives it */
     uint64_t instructions; /* replay --count: of this stream */
-    uint64_t reserved[8];
+    uint32_t awaits_output; /* replay: its next output has to wait for those of others */
+    uint32_t reserved2;
+    uint64_t reserved[7];
 };
 _Static_assert(sizeof(struct ring) == 128, "no cache line of two rings");
 

@@ -86,6 +86,8 @@ static void map_ring(int fd, uint32_t i) {
     taken = 0;
 }
 
+void channel_awaits_output(bool yes) { __atomic_store_n(&ring->awaits_output, yes, __ATOMIC_RELEASE); }
+
 static bool claim(struct ring *r, enum ring_state state, uint64_t stream, uint64_t from) {
     uint32_t expected = RING_FREE;
     if (__atomic_load_n(&r->state, __ATOMIC_RELAXED) != RING_FREE) return false;

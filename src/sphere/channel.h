@@ -76,4 +76,7 @@ void stream_resume(void);
 /* Tells the controller how it ended. */
 void stream_done(enum ring_ended how, int status, uint64_t instructions);
 
+/* Replay: whether this process waits for outputs of others (outputs.c). */
+void channel_awaits_output(bool yes);
+
 #endif

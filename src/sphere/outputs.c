@@ -171,13 +171,27 @@ void outputs_after_exec(struct files *f) {
 
 /* Outputs come in the recorded order. One that never comes (its process was killed before it could say so) is not waited for
  * forever. */
+#define QUIET_ROUNDS 100   /* of 100 ms, if all others wait for their place, too */
+#define QUIET_LONGEST 6000 /* while others go on: one may compute for long in front of its output, or wait for what never comes */
+
+static bool others_go_on(void) {
+    for (uint32_t i = 0; i < the_channel->n_rings; i++) {
+        struct ring *r = &the_channel->rings[i];
+        uint32_t state = __atomic_load_n(&r->state, __ATOMIC_ACQUIRE);
+        if (state != RING_FREE && state != RING_DONE && !__atomic_load_n(&r->awaits_output, __ATOMIC_ACQUIRE)) return true;
+    }
+    return false;
+}
+
 static void await_place(uint64_t seq) {
     uint64_t last = UINT64_MAX;
     int quiet = 0;
     for (;;) {
         uint32_t word = __atomic_load_n(&the_channel->out_futex, __ATOMIC_ACQUIRE);
         uint64_t now = __atomic_load_n(&the_channel->out_seq, __ATOMIC_ACQUIRE);
-        if (now >= seq || quiet >= 100) return;
+        bool is_over = now >= seq || quiet >= QUIET_LONGEST || (quiet >= QUIET_ROUNDS && !others_go_on());
+        channel_awaits_output(!is_over);
+        if (is_over) return;
         quiet = now == last ? quiet + 1 : 0;
         last = now;
         struct __kernel_timespec timeout = {0, 100000000};
