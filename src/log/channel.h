@@ -48,9 +48,9 @@ struct ring {
     uint32_t space;  /* futex: the reader counts it up when it has taken something and `writer_waits` is set */
     uint32_t filled; /* futex: the writer counts it up when it has written something and `reader_waits` is set */
     uint32_t writer_waits, reader_waits;
-    uint32_t ended;        /* replay: how the stream ended, enum ring_ended */
-    int32_t status;        /* RING_ENDED_PROCESS: as wait() gives it */
-    uint64_t instructions; /* replay --count: of this stream */
+    uint32_t ended;         /* replay: how the stream ended, enum ring_ended */
+    int32_t status;         /* RING_ENDED_PROCESS: as wait() gives it */
+    uint64_t instructions;  /* replay --count: of this stream */
     uint32_t awaits_output; /* replay: its next output has to wait for those of others */
     uint32_t reserved2;
     uint64_t reserved[7];

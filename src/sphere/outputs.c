@@ -169,18 +169,31 @@ void outputs_after_exec(struct files *f) {
 
 /* ---- replay ---- */
 
-/* Outputs come in the recorded order. One that never comes (its process was killed before it could say so) is not waited for
- * forever. */
-#define QUIET_ROUNDS 100   /* of 100 ms, if all others wait for their place, too */
-#define QUIET_LONGEST 6000 /* while others go on: one may compute for long in front of its output, or wait for what never comes */
+/* Outputs come in the recorded order, however long somebody computes in front of his. One that never comes (its process was killed
+ * before it could say so) is not waited for forever: those who wait for something themselves take little time. */
+#define QUIET_ROUNDS 100   /* of 100 ms */
+#define GOES_ON_NS 5000000 /* of processor time meanwhile: not spent with looking up only */
+
+static uint64_t taken_ns[CHANNEL_RINGS]; /* by those who use them, when they were looked at last */
+
+static uint64_t processor_time(uint32_t pid) {
+    struct __kernel_timespec t;
+    int clock = (int)(~pid << 3 | 2 /* CPUCLOCK_SCHED, of a whole process */);
+    return SYS(clock_gettime, clock, &t) == 0 ? (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec : 0;
+}
+
+static bool goes_on(const struct ring *r, uint64_t *before) {
+    uint32_t state = __atomic_load_n(&r->state, __ATOMIC_ACQUIRE);
+    if (state == RING_FREE || state == RING_DONE) return false;
+    uint64_t now = processor_time(r->pid), was = *before;
+    *before = now;
+    return !__atomic_load_n(&r->awaits_output, __ATOMIC_ACQUIRE) && (now < was || now - was >= GOES_ON_NS);
+}
 
 static bool others_go_on(void) {
-    for (uint32_t i = 0; i < the_channel->n_rings; i++) {
-        struct ring *r = &the_channel->rings[i];
-        uint32_t state = __atomic_load_n(&r->state, __ATOMIC_ACQUIRE);
-        if (state != RING_FREE && state != RING_DONE && !__atomic_load_n(&r->awaits_output, __ATOMIC_ACQUIRE)) return true;
-    }
-    return false;
+    bool any = false;
+    for (uint32_t i = 0; i < the_channel->n_rings; i++) any |= goes_on(&the_channel->rings[i], &taken_ns[i]);
+    return any;
 }
 
 static void await_place(uint64_t seq) {
@@ -189,10 +202,10 @@ static void await_place(uint64_t seq) {
     for (;;) {
         uint32_t word = __atomic_load_n(&the_channel->out_futex, __ATOMIC_ACQUIRE);
         uint64_t now = __atomic_load_n(&the_channel->out_seq, __ATOMIC_ACQUIRE);
-        bool is_over = now >= seq || quiet >= QUIET_LONGEST || (quiet >= QUIET_ROUNDS && !others_go_on());
+        bool is_over = now >= seq || (quiet == QUIET_ROUNDS && !others_go_on());
         channel_awaits_output(!is_over);
         if (is_over) return;
-        quiet = now == last ? quiet + 1 : 0;
+        quiet = now == last && quiet < QUIET_ROUNDS ? quiet + 1 : 0;
         last = now;
         struct __kernel_timespec timeout = {0, 100000000};
         SYS(futex, &the_channel->out_futex, FUTEX_WAIT, word, &timeout, 0, 0);
