@@ -151,6 +151,30 @@ static void populate_files(gaddr start, uint64_t len) {
             SYS(madvise, at, MIN(m.end, end) - at, MADV_POPULATE_WRITE);
 }
 
+/* A worker has shared memory for itself (aspace_restore), privately: advice that takes nothing from memory that is shared would clear it,
+ * and what clears it would be refused. */
+static long advise_private(struct tblock *tb, const struct mapping *m, uint64_t b[6]) {
+    enum { DONTNEED_LOCKED = 24 };
+    if ((m->flags & MAP_TYPE) == MAP_PRIVATE || m->file.ino) return sys_madvise(tb, b);
+    if (b[2] == MADV_DONTNEED || b[2] == DONTNEED_LOCKED) return 0;
+    if (b[2] == MADV_REMOVE) b[2] = MADV_DONTNEED;
+    return sys_madvise(tb, b);
+}
+
+static long advise_again(struct tblock *tb, uint64_t a[6]) {
+    if (likely(!debug_is_on)) return sys_madvise(tb, a);
+    gaddr end = a[0] + PAGE_UP(a[1]), covered = 0;
+    long ret = 0;
+    struct mapping m;
+    for (size_t i = 0; !ret && aspace_nth(i, &m); i++) {
+        gaddr lo = MAX(m.start, a[0]), hi = MIN(m.end, end);
+        if (lo >= hi) continue;
+        covered += hi - lo;
+        ret = advise_private(tb, &m, (uint64_t[6]){lo, hi - lo, a[2]});
+    }
+    return !ret && covered != end - a[0] ? -ENOMEM : ret;
+}
+
 static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
     struct thread *t = tb->thread;
     if (unlikely(code_watch_protected || track_closes)) model_before_kernel_write(nr, a);
@@ -175,7 +199,7 @@ static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
     case __NR_madvise:
         if (a[2] == MADV_FREE) a[2] = MADV_DONTNEED;
         if (a[2] == MADV_POPULATE_WRITE) populate_files(a[0], a[1]);
-        if (changes_memory((int)a[2])) replay_check_result(t, nr, ret, sys_madvise(tb, a));
+        if (changes_memory((int)a[2])) replay_check_result(t, nr, ret, advise_again(tb, a));
         break;
     case __NR_modify_ldt: /* errors have 32 bits there */
         if (ret == 0) replay_check_result(t, nr, ret, sys_modify_ldt(tb, a));

@@ -28,7 +28,7 @@ MIRRORS = [
     ("break_optimized", "steps_o2", "stops", ["break total", "break calloc"], "continue", "reverse-continue", ["$rdi"]),
     ("break_stripped", "steps_stripped", "stops", ["break calloc", "break puts", "break fflush"], "continue", "reverse-continue", ["$rdi"]),
     ("break_static_pie", "steps_static_pie", "stops", ["break insert"], "continue", "reverse-continue", ["counter"]),
-    ("fork_advice", "advice", "stops", ["break look", "break printf"], "continue", "reverse-continue", ["kept[0]", "wiped[0]"]),
+    ("fork_advice", "advice", "stops", ["break look", "break printf"], "continue", "reverse-continue", ["kept[0]", "wiped[0]", "shared[0]"]),
     ("condition", "steps", "stops", ["break insert if key == 20 || key == 40"], "continue", "reverse-continue", ["key", "counter"]),
     ("condition_register", "steps_stripped", "stops", ["break calloc if $rsi == 24"], "continue", "reverse-continue", ["$rdi", "$rsi"]),
     ("hbreak", "steps", "stops", ["hbreak depth", "hbreak total"], "continue", "reverse-continue", ["$rsp"]),
