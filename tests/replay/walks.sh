@@ -2,6 +2,11 @@
 export REPRISE_DIR=$PWD/rd
 bad=0
 
+# A process that was killed before its first instruction, by a tracer that was told of its birth, has nowhere to go.
+never_began() {
+    grep -q 'the recording has no instruction' out && "$REPRISE" ps "$1" | grep -qE "^ *$2 .*killed by SIGKILL"
+}
+
 # walk RECORDING NAME PID...: there and back, and at random
 walk() {
     local recording=$1 name=$2 pid
@@ -9,7 +14,7 @@ walk() {
     [ $# -gt 0 ] || { echo "$name: no processes"; bad=1; }
     for pid; do
         printf '%s\n' "there-and-back 60" end "back 20" "there-and-back 15" begin "random $moves 1" |
-            timeout 100 "$REPRISE" walk -p "$pid" "$recording" >out 2>&1 || {
+            timeout 100 "$REPRISE" walk -p "$pid" "$recording" >out 2>&1 || never_began "$recording" "$pid" || {
             echo "$name, process $pid: $(tail -4 out)"
             bad=1
         }
