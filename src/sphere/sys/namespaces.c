@@ -14,6 +14,8 @@ static bool asks_for_one_thread(uint64_t flags) {
     return flags & (CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM | NEWTIME);
 }
 
+static long left_pid; /* of the process, if its children are in another namespace of processes */
+
 static long call_alone(long nr, const uint64_t a[6]) {
     save_without_thread();
     bool paged = shared_end_pager();
@@ -37,10 +39,20 @@ static long leave_processes(long nr, const uint64_t a[6], int flags) {
         then[flags] = CLONE_NEWPID;
     }
     shared_start_pager(thread_self());
-    return gate_syscall(nr, then);
+    long ret = gate_syscall(nr, then);
+    if (ret == 0) left_pid = SYS(getpid);
+    return ret;
+}
+
+/* What is asked for wants a process with a single thread, which could not start the pager again: because its children are to have another
+ * time, or are in another namespace of processes already. It could not give up the pages that it shares with others. */
+static bool would_lose_pager(uint64_t kinds) {
+    if (!shared_active || !asks_for_one_thread(kinds)) return false;
+    return (kinds & NEWTIME) || left_pid == SYS(getpid);
 }
 
 long sys_unshare(struct tblock *t, uint64_t a[6]) {
+    if (would_lose_pager(a[0])) return -EINVAL; /* as the kernel answers programs with threads */
     bool leaves = (a[0] & CLONE_NEWPID) && shared_tables();
     long ret = leaves ? leave_processes(__NR_unshare, a, 0) : call(__NR_unshare, a, a[0]);
     if (ret == 0 && (a[0] & CLONE_FILES)) fd_leave_table(t->thread);
@@ -57,5 +69,6 @@ static uint64_t kinds_of(const uint64_t a[6]) {
 long sys_setns(struct tblock *t, uint64_t a[6]) {
     if (fd_is_own(a[0])) return -EBADF;
     uint64_t kinds = kinds_of(a);
+    if (would_lose_pager(kinds)) return -EINVAL;
     return (kinds & CLONE_NEWPID) && shared_tables() ? leave_processes(__NR_setns, a, 1) : call(__NR_setns, a, kinds);
 }
