@@ -60,7 +60,7 @@ static enum insn_class class_of_segment_access(const struct parts *p) {
     for (int i = 0; i < p->zi.operand_count; i++) {
         const ZydisDecodedOperand *op = &p->op[i];
         if (op->type != ZYDIS_OPERAND_TYPE_REGISTER) continue;
-        if (op->reg.value == ZYDIS_REGISTER_GS) return INSN_SEGREG;
+        if (op->reg.value == ZYDIS_REGISTER_GS || op->reg.value == ZYDIS_REGISTER_SS) return INSN_SEGREG;
     }
     return INSN_PLAIN;
 }

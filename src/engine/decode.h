@@ -36,7 +36,7 @@ enum insn_class {
     INSN_POPF,
     INSN_GSBASE, /* rdgsbase, wrgsbase: gs belongs to the runtime */
     INSN_GS_MEM, /* a memory operand with a gs prefix */
-    INSN_SEGREG, /* mov/pop/lgs/push... into or from gs */
+    INSN_SEGREG, /* mov/pop/lgs/push... into or from gs or ss */
 };
 
 enum insn_encoding { ENC_LEGACY, ENC_VEX2, ENC_VEX3, ENC_EVEX, ENC_XOP, ENC_3DNOW };
@@ -78,12 +78,12 @@ struct insn {
     uint8_t modrm;
 
     bool has_rex : 1;
-    bool rip_rel : 1;   /* memory operand relative to RIP (modrm mod=00 rm=101), not EIP */
-    bool eip_rel : 1;   /* the same with a 67 prefix */
-    bool has_mem : 1;   /* modrm names memory */
-    bool rep : 1;       /* a string instruction with a rep/repe/repne prefix that counts */
-    bool lock : 1;      /* locked, also implicitly (xchg with memory) */
-    bool vsib : 1;      /* the index of the memory operand is a vector register: gather, scatter */
+    bool rip_rel : 1; /* memory operand relative to RIP (modrm mod=00 rm=101), not EIP */
+    bool eip_rel : 1; /* the same with a 67 prefix */
+    bool has_mem : 1; /* modrm names memory */
+    bool rep : 1;     /* a string instruction with a rep/repe/repne prefix that counts */
+    bool lock : 1;    /* locked, also implicitly (xchg with memory) */
+    bool vsib : 1;    /* the index of the memory operand is a vector register: gather, scatter */
 
     uint8_t seg; /* segment override prefix in force for memory: 0 none, 0x64 fs, 0x65 gs */
 

@@ -165,6 +165,7 @@ void engine_on_exit(struct tblock *t) {
 
 void engine_on_syscall(struct tblock *t) {
     t->stepped = false; /* the kernel swallows the trap of a system call */
+    t->own_ss = 0;      /* syscall gives it its usual value */
     cache_idle(t);
     engine_host.syscall(t);
     engine_on_enter(t);

@@ -112,6 +112,7 @@ struct tblock {
     uint32_t
         kick; /* a signal of ours is on its way to the thread, from this process: it must not enter a call before */
     uint16_t guest_gs_selector;
+    uint16_t own_ss;             /* what the program has loaded into ss since its last system call; 0: nothing */
     bool trap_flag;              /* TF as the program has it; never in rflags, where it would hit the runtime */
     bool stepped;                /* an instruction was run with the flag set, and its trap is due */
     bool debug;                  /* engine_host.debug wants to see the thread whenever it enters the cache */
@@ -119,7 +120,7 @@ struct tblock {
     bool skip_break;             /* go on behind the exit that is in front of the next instruction (SPECIAL_BREAK) */
     uint64_t step_host_pc;       /* where rt_step is to go on */
     uint64_t recent_invalidated; /* how many blocks had been dropped when `recent` was good */
-    uint32_t gap_1[9];
+    uint32_t gap_1[7];
     int32_t ticks_left_1;
     uint32_t gap_2[63];
     int32_t ticks_left_2;

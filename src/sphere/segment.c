@@ -4,6 +4,10 @@
 
 #include "inproc/sys.h"
 #include "sphere/runtime.h"
+#include "sphere/signals.h"
+#include "sphere/thread.h"
+
+#define SIGSEGV_ 11
 
 static bool is_readable(uint16_t selector) {
     bool yes;
@@ -31,6 +35,53 @@ bool segment_load_gs(struct tblock *t, uint16_t selector) {
     t->guest_gs_selector = selector;
     return true;
 }
+
+/* ---- ss ---- */
+
+#define LAR_TYPE 0xf00u
+#define LAR_WRITABLE_DATA 0x200u
+#define LAR_S_DPL3 0x7000u
+#define LAR_PRESENT 0x8000u
+
+enum segment_state segment_is_stack(uint16_t selector) {
+    uint32_t rights = 0;
+    bool is_there;
+    __asm__("lar %k2, %0" : "+r"(rights), "=@ccz"(is_there) : "r"((uint32_t)selector));
+    if (!is_there || (selector & 3) != 3 || !(selector & ~3u)) return SEGMENT_BAD;
+    if ((rights & (LAR_S_DPL3 | (LAR_TYPE & 0xa00u))) != (LAR_S_DPL3 | LAR_WRITABLE_DATA)) return SEGMENT_BAD;
+    return rights & LAR_PRESENT ? SEGMENT_GOOD : SEGMENT_NOT_PRESENT;
+}
+
+/* First it is there to be seen, then looked at: who changes the LDT does it the other way round. */
+enum segment_state segment_load_ss(struct tblock *t, uint16_t selector) {
+    uint16_t old = t->own_ss;
+    __atomic_store_n(&t->own_ss, selector == GUEST_SS ? 0 : selector, __ATOMIC_SEQ_CST);
+    enum segment_state s = segment_is_stack(selector);
+    if (s != SEGMENT_GOOD) t->own_ss = old;
+    return s;
+}
+
+#define LOSS_CODE (-0x5251) /* none that the kernel or libc use */
+
+static bool has_lost(const struct thread *t) {
+    uint16_t ss = __atomic_load_n(&t->tb->own_ss, __ATOMIC_SEQ_CST);
+    return ss && segment_is_stack(ss) != SEGMENT_GOOD;
+}
+
+void segment_tell_losers(void) {
+    struct siginfo_raw info = {.signo = SIGSEGV_, .code = LOSS_CODE};
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (__atomic_load_n(&t->in_use, __ATOMIC_ACQUIRE) && has_lost(t))
+            SYS(rt_tgsigqueueinfo, t->tgid, t->tid, SIGSEGV_, &info);
+}
+
+bool segment_is_loss(struct siginfo_raw *info) {
+    if (likely(info->code != LOSS_CODE || info->signo != SIGSEGV_)) return false;
+    *info = (struct siginfo_raw){.signo = SIGSEGV_, .code = SI_KERNEL_};
+    return true;
+}
+
+/* ---- the others ---- */
 
 struct selectors segment_selectors(void) {
     struct selectors s;

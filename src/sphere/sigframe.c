@@ -167,7 +167,7 @@ static void fill_mcontext(struct mcontext *mc, const struct tblock *tb) {
                             .rip = tb->pc,
                             .eflags = tb->rflags | (tb->trap_flag && !tb->thread->trace_step ? RFLAGS_TF : 0),
                             .cs = GUEST_CS,
-                            .ss = GUEST_SS};
+                            .ss = segment_ss(tb)};
 }
 
 bool sigframe_push(struct thread *t, const struct siginfo_raw *info, const struct ksigaction *sa) {
@@ -212,6 +212,7 @@ bool sigframe_push(struct thread *t, const struct siginfo_raw *info, const struc
     tb->gpr[RAX] = 0;
     tb->rflags &= ~(0x400ull | 0x10000ull); /* DF, RF */
     tb->trap_flag = tb->stepped = false;
+    tb->own_ss = 0;
     tb->pc = sa->handler;
     return true;
 }
@@ -228,6 +229,7 @@ bool sigframe_pop(struct thread *t) {
     tb->pc = mc->rip;
     tb->rflags = (tb->rflags & ~USER_FLAGS) | (mc->eflags & USER_FLAGS);
     tb->trap_flag = mc->eflags & RFLAGS_TF;
+    if (mc->ss != GUEST_SS && segment_is_stack(mc->ss) == SEGMENT_GOOD) tb->own_ss = mc->ss;
     t->sigmask = uc.sigmask & ~(SIG_BIT_KILL | SIG_BIT_STOP);
     if (!(uc.stack.flags & 1) || (uc.stack.flags & (1 << 31))) {
         t->altstack = uc.stack;

@@ -12,6 +12,7 @@
 #include "sphere/gate.h"
 #include "sphere/hurry.h"
 #include "sphere/mode.h"
+#include "sphere/segment.h"
 #include "sphere/shared.h"
 #include "sphere/sigframe.h"
 #include "sphere/task_state.h"
@@ -318,6 +319,7 @@ void signals_handle(int signo, struct siginfo_raw *info, struct ucontext_raw *uc
         if (!t->stepping) head_for_safepoint(t, uc);
         return;
     }
+    if (unlikely(segment_is_loss(info)) && !t->tb->own_ss) return; /* has made a system call meanwhile */
     queue(t, info, false);
     hold_further_signals(uc);
     if (!t->stepping) head_for_safepoint(t, uc);

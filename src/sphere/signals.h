@@ -51,6 +51,7 @@ void signals_raise_fault(struct tblock *tb, int signo, int code, gaddr addr);
 #define RFLAGS_TF 0x100ull
 #define RFLAGS_ODD \
     0x244000ull /* AC, ID, NT: not set in the runtime (enter_exit.S, save_all); its signal handlers clear AC alone */
+#define TRAP_STACK 12
 #define TRAP_PROTECTION 13
 #define TRAP_PAGE_FAULT 14
 #define PF_PRESENT 1

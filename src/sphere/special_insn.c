@@ -18,6 +18,7 @@
 #include "sphere/signals.h"
 
 #define SIGILL_ 4
+#define SIGBUS_ 7
 #define SIGSEGV_ 11
 #define TRAP_INVALID_OPCODE 6
 
@@ -38,6 +39,11 @@ static void illegal(struct tblock *t) {
 
 static void protection(struct tblock *t, uint64_t err) {
     signals_raise(t, &(struct guest_fault){SIGSEGV_, SI_KERNEL_, 0, TRAP_PROTECTION, err});
+}
+
+/* A segment for ss that is not present. */
+static void no_stack(struct tblock *t, uint64_t err) {
+    signals_raise(t, &(struct guest_fault){SIGBUS_, SI_KERNEL_, 0, TRAP_STACK, err});
 }
 
 /* ---- memory; false: the fault is raised ---- */
@@ -86,6 +92,15 @@ static void do_popf(struct doing *d) {
     t->pc += d->in.len;
 }
 
+/* ---- ss ---- */
+
+static bool load_ss(struct doing *d, uint16_t selector) {
+    enum segment_state s = segment_load_ss(d->t, selector);
+    if (s == SEGMENT_BAD) protection(d->t, selector & 0xfffc);
+    if (s == SEGMENT_NOT_PRESENT) no_stack(d->t, selector & 0xfffc);
+    return s == SEGMENT_GOOD;
+}
+
 /* ---- far transfers: those that stay in 64-bit code ---- */
 
 static bool is_canonical(gaddr a) { return (int64_t)(a << 16) >> 16 == (int64_t)a; }
@@ -126,10 +141,7 @@ static void do_iret(struct doing *d) {
     for (unsigned i = 0; i < 5; i++)
         if (!load(d, &v[order[i]], t->gpr[RSP] + order[i] * size, size)) return;
     if (!good_target(d, (uint16_t)v[1], v[0], false)) return;
-    if ((uint16_t)v[4] != GUEST_SS) {
-        protection(t, v[4] & 0xfffc);
-        return;
-    }
+    if (!load_ss(d, (uint16_t)v[4])) return;
     t->pc = v[0];
     set_flags(t, v[2], size);
     set_reg(t, RSP, v[3], size);
@@ -166,7 +178,7 @@ static void do_far(struct doing *d) {
     }
 }
 
-/* ---- gs ---- */
+/* ---- gs and ss ---- */
 
 static void do_gsbase(struct doing *d) {
     struct tblock *t = d->t;
@@ -185,18 +197,23 @@ static void do_gsbase(struct doing *d) {
     t->pc += d->in.len;
 }
 
-static bool load_gs(struct doing *d, uint16_t selector) {
+static bool is_ss(const struct insn *in) {
+    return in->opcode == 0xb2 || ((in->opcode == 0x8c || in->opcode == 0x8e) && (in->modrm >> 3 & 7) == 2);
+}
+
+static bool load_segreg(struct doing *d, uint16_t selector) {
+    if (is_ss(&d->in)) return load_ss(d, selector);
     if (segment_load_gs(d->t, selector)) return true;
     protection(d->t, selector & 0xfffc);
     return false;
 }
 
-/* mov from gs, mov to gs, push, pop, lgs. */
+/* mov from gs, mov to gs, push, pop, lgs; mov from ss, mov to ss, lss. */
 static void do_segreg(struct doing *d) {
     struct tblock *t = d->t;
     const struct insn *in = &d->in;
     unsigned size = operand_size(in, d->bytes), slot = size == 2 ? 2 : 8;
-    uint64_t v = t->guest_gs_selector;
+    uint64_t v = is_ss(in) ? segment_ss(t) : t->guest_gs_selector;
     switch (in->opcode) {
     case 0x8c:
         if (!in->has_mem)
@@ -207,21 +224,21 @@ static void do_segreg(struct doing *d) {
     case 0x8e:
         v = t->gpr[operand_rm(in, d->bytes)];
         if (in->has_mem && !load(d, &v, operand_address(t, in, d->bytes), 2)) return;
-        if (!load_gs(d, (uint16_t)v)) return;
+        if (!load_segreg(d, (uint16_t)v)) return;
         break;
     case 0xa8:
         if (!store(d, t->gpr[RSP] - slot, &v, slot)) return;
         t->gpr[RSP] -= slot;
         break;
     case 0xa9:
-        if (!load(d, &v, t->gpr[RSP], slot) || !load_gs(d, (uint16_t)v)) return;
+        if (!load(d, &v, t->gpr[RSP], slot) || !load_segreg(d, (uint16_t)v)) return;
         t->gpr[RSP] += slot;
         break;
-    default: { /* lgs */
+    default: { /* lgs, lss */
         if (size == 8 && !segment_has_wide_pointers()) size = 4;
         gaddr at = operand_address(t, in, d->bytes);
         uint64_t offset;
-        if (!load(d, &offset, at, size) || !load(d, &v, at + size, 2) || !load_gs(d, (uint16_t)v)) return;
+        if (!load(d, &offset, at, size) || !load(d, &v, at + size, 2) || !load_segreg(d, (uint16_t)v)) return;
         set_reg(t, operand_reg(in, d->bytes), offset, size);
     }
     }

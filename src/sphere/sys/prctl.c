@@ -124,6 +124,8 @@ long sys_arch_prctl(struct tblock *t, uint64_t a[6]) {
 /* The table belongs to the address space. gs stays as it was loaded, as without us. */
 long sys_modify_ldt(struct tblock *t, uint64_t a[6]) {
     long ret = gate_syscall(__NR_modify_ldt, a);
-    if (ret == 0 && !segment_reads_ldt(a)) the_runtime.has_ldt = true;
+    if (ret != 0 || segment_reads_ldt(a)) return ret;
+    the_runtime.has_ldt = true;
+    if (the_mode->kernel_signals) segment_tell_losers();
     return ret;
 }
