@@ -1,5 +1,6 @@
 #include "sphere/aspace.h"
 
+#include <asm/stat.h>
 #include <linux/mman.h>
 #include <linux/personality.h>
 
@@ -167,6 +168,47 @@ static gaddr pick(size_t len, int flags, const struct file_id *file) {
     return at ? at : find_down(LAYOUT_BIG_BASE, LAYOUT_BIG_TOP, len);
 }
 
+/* ---- huge pages ---- */
+
+#define HUGE_SIZE_SHIFT 26 /* MAP_HUGE_SHIFT */
+#define HUGE_SIZE_MASK 63
+#define HUGE_SIZE_MOST 30 /* a power of two; the kernel refuses others, wherever they are to be */
+#define MFD_HUGETLB_ 4
+
+/* The size that the machine has been started with shows in files of such pages. */
+static size_t default_huge_page(void) {
+    struct stat st;
+    long fd = SYS(memfd_create, "", MFD_HUGETLB_);
+    bool known = fd >= 0 && SYS(fstat, fd, &st) == 0;
+    if (fd >= 0) SYS(close, fd);
+    return known ? (size_t)st.st_blksize : 2ul << 20;
+}
+
+static size_t page_of(int flags) {
+    if (likely((flags & (MAP_ANONYMOUS | MAP_HUGETLB)) != (MAP_ANONYMOUS | MAP_HUGETLB))) return PAGE_SIZE;
+    unsigned shift = (unsigned)flags >> HUGE_SIZE_SHIFT & HUGE_SIZE_MASK;
+    if (!shift) return default_huge_page();
+    return shift > HUGE_SIZE_MOST ? PAGE_SIZE : MAX(1ul << shift, PAGE_SIZE);
+}
+
+size_t aspace_mmap_size(size_t len, int flags) {
+    size_t page = page_of(flags);
+    return (len + page - 1) & ~(page - 1);
+}
+
+static gaddr pick_aligned(size_t len, size_t page, int flags, const struct file_id *file) {
+    if (likely(page == PAGE_SIZE)) return pick(len, flags, file);
+    gaddr at = pick(len + page - PAGE_SIZE, flags, NULL);
+    return (at + page - 1) & ~(page - 1);
+}
+
+/* A recording's memory is closed and compared by small pages: it has those, once the kernel has said that it would grant others. */
+static long map_small_instead(gaddr at, size_t len, int prot, int flags) {
+    long got = SYS(mmap, at, len, PROT_NONE, flags, -1, 0);
+    if (sys_failed(got)) return got;
+    return SYS(mmap, at, len, prot, flags & ~(MAP_HUGETLB | (HUGE_SIZE_MASK << HUGE_SIZE_SHIFT)), -1, 0);
+}
+
 gaddr aspace_place(size_t len, size_t align, int fd) {
     struct file_id id = {0};
     bool file = file_identify(fd, &id);
@@ -278,7 +320,8 @@ static long map_where_driver_wants(size_t len, int prot, int flags, int fd, uint
 long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t offset) {
     if (len == 0) return -EINVAL;
     if (len > LAYOUT_GUEST_END) return -ENOMEM;
-    len = PAGE_UP(len);
+    const size_t page = page_of(flags);
+    len = aspace_mmap_size(len, flags);
     struct file_id id = {0};
     if (the_mode->tracks && is_shared((uint32_t)flags) && !(flags & MAP_ANONYMOUS) && file_is_zero(fd)) {
         flags |= MAP_ANONYMOUS;
@@ -302,9 +345,9 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
         if (is_barred(at, len)) return lock_drop(&cache_lock), -ENOMEM;
         if ((flags & MAP_FIXED_NOREPLACE) && !aspace_is_free(at, at + len)) return lock_drop(&cache_lock), -EEXIST;
     } else {
-        at = PAGE_DOWN(addr);
+        at = page == PAGE_SIZE ? PAGE_DOWN(addr) : (addr + page - 1) & ~(page - 1);
         bool hint_ok = at >= 0x10000 && usable(at, len) && !((flags & MAP_32BIT) && at + len > 0x80000000ul);
-        if (!hint_ok) at = pick(len, flags, file && (flags & MAP_TYPE) == MAP_PRIVATE ? &id : NULL);
+        if (!hint_ok) at = pick_aligned(len, page, flags, file && (flags & MAP_TYPE) == MAP_PRIVATE ? &id : NULL);
         if (!at) return lock_drop(&cache_lock), -ENOMEM;
     }
     if (aspace_has_too_many()) return lock_drop(&cache_lock), -ENOMEM;
@@ -315,7 +358,9 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
     if (numbered && (flags & MAP_HUGETLB))
         return lock_drop(&cache_lock), -ENOMEM; /* no page of it can be handed over */
     if (fixed) code_watch_forget(at, at + len);
-    long got = SYS(mmap, at, len, aspace_host_prot(prot), host_flags, fd, offset);
+    long got = page != PAGE_SIZE && the_mode->own_memory_only
+                   ? map_small_instead(at, len, aspace_host_prot(prot), host_flags)
+                   : SYS(mmap, at, len, aspace_host_prot(prot), host_flags, fd, offset);
     if (got == -EINVAL && !addr && !fixed && !anonymous && !the_mode->own_memory_only) {
         got = map_where_driver_wants(len, prot, host_flags, fd, offset);
         if (!sys_failed(got)) at = (gaddr)got;

@@ -26,6 +26,8 @@ extern struct aspace the_aspace;
 
 /* mmap for the program: addr is a hint, or exact with MAP_FIXED or MAP_FIXED_NOREPLACE in flags. Picks the address itself
  * (deterministically, by file identity for files) when there is no hint. Returns the address or -errno. */
+/* How much of the address space a mapping takes: whole pages, also huge ones. */
+size_t aspace_mmap_size(size_t len, int flags);
 long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t offset);
 long aspace_munmap(gaddr addr, size_t len);
 long aspace_mprotect(gaddr addr, size_t len, int prot);

@@ -88,7 +88,7 @@ static void map_again(struct thread *t, struct mapping *m, bool is_file) {
 
 static void mmap_again(struct thread *t, const uint64_t a[6], long ret) {
     struct mapping m = {.start = (gaddr)ret,
-                        .end = (gaddr)ret + PAGE_UP(a[1]),
+                        .end = (gaddr)ret + aspace_mmap_size(a[1], (int)a[3]),
                         .prot = (uint32_t)thread_prot(t, a[2]),
                         .flags = (uint32_t)a[3] & ~(uint32_t)MAP_FIXED_NOREPLACE,
                         .offset = a[3] & MAP_ANONYMOUS ? 0 : a[5],
@@ -277,7 +277,7 @@ void replay_ordinary(struct tblock *tb, const struct event *e, uint64_t nr, uint
     uint8_t call_flags = e->flags;
     struct ev_syscall s = replay_take_call(t, e, nr, a);
     gaddr stack = call_flags & (EVF_OUTPUT | EVF_RESTORE_MASK) ? 0 : s.out_seq;
-    gaddr mapped = nr == __NR_mmap && !sys_failed(s.ret) ? (gaddr)s.ret + PAGE_UP(a[1]) : 0;
+    gaddr mapped = nr == __NR_mmap && !sys_failed(s.ret) ? (gaddr)s.ret + aspace_mmap_size(a[1], (int)a[3]) : 0;
     if (unlikely(stack)) aspace_put_stack(stack, true, mapped); /* makes way for what is mapped */
     /* files come behind a call's outputs, and mapping calls have none */
     do_again(tb, nr, a, s.ret);
