@@ -3,11 +3,14 @@
 #include <linux/fcntl.h>
 
 #include "inproc/fmt.h"
+#include "inproc/str.h"
 #include "inproc/sys.h"
 
 #define STATE_FIELD 3
 #define PARENT_FIELD 4
 #define THREADS_FIELD 20
+#define SERVICE_NAME "reprise service" /* as long as the kernel keeps them */
+#define PR_SET_NAME_ 15
 
 /* The field of /proc/TID/stat with that number; NULL: there is no such thread. */
 static const char *field(int tid, int number, char *text, size_t cap) {
@@ -53,4 +56,43 @@ bool task_is_over(int tid) {
     if (state != 'Z') return false;
     const char *threads = field(tid, THREADS_FIELD, text, sizeof text);
     return !threads || ((threads[0] == '0' || threads[0] == '1') && threads[1] == ' ');
+}
+
+/* ---- services ---- */
+
+void task_name_service(void) { SYS(prctl, PR_SET_NAME_, SERVICE_NAME, 0, 0, 0); }
+
+bool task_is_service(int tid) {
+    char path[32], name[32];
+    fmt_into(path, sizeof path, "/proc/%d/comm", tid);
+    long fd = SYS(openat, AT_FDCWD, path, O_CLOEXEC);
+    if (fd < 0) return false;
+    long n = SYS(read, fd, name, sizeof name);
+    SYS(close, fd);
+    return n == sizeof SERVICE_NAME && memcmp(name, SERVICE_NAME, sizeof SERVICE_NAME - 1) == 0;
+}
+
+/* The thread whose name is an entry of a folder; 0: it is none. */
+static int tid_of(const char *name) {
+    int tid = 0;
+    for (; *name >= '0' && *name <= '9'; name++) tid = tid * 10 + (*name - '0');
+    return tid;
+}
+
+uint64_t task_services(int pid) {
+    char path[32], records[1024];
+    uint64_t services = 0;
+    fmt_into(path, sizeof path, "/proc/%d/task", pid);
+    long fd = SYS(openat, AT_FDCWD, path, O_DIRECTORY | O_CLOEXEC), n;
+    if (fd < 0) return 0;
+    while ((n = SYS(getdents64, fd, records, sizeof records)) > 0)
+        for (long at = 0; at < n;) {
+            uint16_t reclen;
+            memcpy(&reclen, records + at + 16, sizeof reclen);
+            int tid = tid_of(records + at + 19);
+            services += tid > 0 && task_is_service(tid);
+            at += reclen;
+        }
+    SYS(close, fd);
+    return services;
 }

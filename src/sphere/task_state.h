@@ -12,4 +12,10 @@ bool task_is_over(int tid);
  * signals other than SIGSTOP do nothing then. */
 bool task_group_is_orphaned(void);
 
+/* The runtime's own threads have a name by which other processes of the sphere know them. The caller is one: */
+void task_name_service(void);
+bool task_is_service(int tid);
+/* How many threads of a process are such. */
+uint64_t task_services(int pid);
+
 #endif

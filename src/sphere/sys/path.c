@@ -37,15 +37,16 @@ static long at_path(struct tblock *t, uint64_t a[6], int dirfd, int arg, bool fo
     return err ? err : gate_syscall((long)t->gpr[RAX], a);
 }
 
-/* /proc/self/task has a link for each thread: some programs count threads by this. `path` 0: dirfd itself. */
+/* /proc/PID/task has a link for each thread: some programs count threads by this. `path` 0: dirfd itself. */
 static void hide_services(int dirfd, gaddr path, gaddr links, size_t width) {
     char text[PATH_SEEN];
     struct proc_file f;
-    uint64_t n = 0, services;
-    if (!guest_read(&n, links, width) || likely(n <= 3) || !(services = proc_services()) || n <= 2 + services) return;
+    uint64_t n = 0;
+    if (!guest_read(&n, links, width) || likely(n <= 3)) return;
     bool by_name = path && guest_read_string(text, path, PATH_SEEN) > 0;
-    if (!(by_name ? proc_find(dirfd, text, &f) : proc_find_fd(dirfd, &f)) || f.what != PROC_FOLDER_TASK || !f.self)
-        return;
+    if (!(by_name ? proc_find(dirfd, text, &f) : proc_find_fd(dirfd, &f)) || f.what != PROC_FOLDER_TASK) return;
+    uint64_t services = proc_services(&f);
+    if (n <= 2 + services) return;
     n -= services;
     guest_write(links, &n, width);
 }

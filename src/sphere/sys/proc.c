@@ -12,6 +12,7 @@
 #include "sphere/code_watch.h"
 #include "sphere/mode.h"
 #include "sphere/sys/special.h"
+#include "sphere/task_state.h"
 #include "sphere/thread_end.h"
 #include "sphere/trace_table.h"
 #include "sphere/traced.h"
@@ -30,7 +31,10 @@ void thread_child(struct thread *t) {
         trace_add_member(t->tgid);
     }
     traced_born(t, &t->follow);
-    if (t->service) t->service(t);
+    if (t->service) {
+        task_name_service();
+        t->service(t);
+    }
     signals_apply_mask(t);
     if (the_mode->thread_begin) the_mode->thread_begin(t);
     if (traced_may(t)) traced_safepoint(t, EVF_AFTER);

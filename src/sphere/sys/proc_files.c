@@ -17,6 +17,7 @@
 #include "sphere/aspace.h"
 #include "sphere/runtime.h"
 #include "sphere/sys/special.h"
+#include "sphere/task_state.h"
 #include "sphere/trace_table.h"
 
 #define PROC_MAGIC 0x9fa0
@@ -160,15 +161,16 @@ bool proc_find(int dirfd, const char *path, struct proc_file *out) {
 }
 
 bool proc_folder(int fd, struct proc_file *out) {
-    return proc_find_fd(fd, out) && (out->what == PROC_FOLDER_FD || out->what == PROC_FOLDER_MAPS ||
-                                     (out->what == PROC_FOLDER_TASK && out->self));
+    return proc_find_fd(fd, out) &&
+           (out->what == PROC_FOLDER_FD || out->what == PROC_FOLDER_MAPS || out->what == PROC_FOLDER_TASK);
 }
 
 /* Threads of this process that are the runtime's own. */
 static bool is_service(const struct thread *t) { return t->in_use && t->service && t->tid; }
 
-uint64_t proc_services(void) {
+uint64_t proc_services(const struct proc_file *f) {
     uint64_t n = 0;
+    if (!f->self) return task_services(f->pid);
     for (struct thread *t = threads_first(); t; t = t->next) n += is_service(t);
     return n;
 }
@@ -181,7 +183,10 @@ static bool is_service_tid(int tid) {
 }
 
 bool proc_hides(const struct proc_file *folder, const char *name) {
-    if (folder->what == PROC_FOLDER_TASK) return is_service_tid(whole_number(name, strlen(name)));
+    if (folder->what == PROC_FOLDER_TASK) {
+        int tid = whole_number(name, strlen(name));
+        return folder->self ? is_service_tid(tid) : tid > 0 && task_is_service(tid);
+    }
     if (folder->what == PROC_FOLDER_FD) return fd_is_own((uint64_t)whole_number(name, strlen(name)));
     if (name[0] == '.') return false;
     uint64_t lo = read_hex(&name);
@@ -528,15 +533,21 @@ static uint64_t number_of(const char *s) {
     return v;
 }
 
-/* Who status and stat are about: a thread of ours, a tracee, or both. */
+/* Who status and stat are about: a thread of ours, a tracee, or both; or one whose process has threads of the runtime's. */
 struct subject {
     const struct thread *t;
     const struct tracee *e;
+    uint64_t services;
 };
 
 /* It waits for its tracer, which the kernel takes for sleep. */
 static bool is_trace_stopped(const struct subject *who) {
     return who->e && __atomic_load_n(&who->e->state, __ATOMIC_ACQUIRE) == TRACEE_STOPPED;
+}
+
+/* A process that has ended meanwhile has none. */
+static uint64_t without_services(uint64_t threads, const struct subject *who) {
+    return threads > who->services ? threads - who->services : threads;
 }
 
 static void row_of_tracing(const char *line, char *row, size_t cap, const struct subject *who) {
@@ -548,7 +559,6 @@ static void row_of_thread(const char *line, char *row, size_t cap, const struct 
     if (str_starts(line, "SigBlk:")) fmt_into(row, cap, "SigBlk:\t%016lx", m->blocked);
     if (str_starts(line, "SigIgn:")) fmt_into(row, cap, "SigIgn:\t%016lx", m->ignored);
     if (str_starts(line, "SigCgt:")) fmt_into(row, cap, "SigCgt:\t%016lx", m->caught);
-    if (str_starts(line, "Threads:")) fmt_into(row, cap, "Threads:\t%lu", number_of(line + 8) - proc_services());
     if (str_starts(line, "Seccomp:")) fmt_into(row, cap, "Seccomp:\t%d", t->seccomp.mode);
     if (str_starts(line, "Seccomp_filters:")) fmt_into(row, cap, "Seccomp_filters:\t%d", t->seccomp.count);
 }
@@ -560,6 +570,8 @@ static void write_status(int from, struct text *out, const struct subject *who) 
     for (char *line; (line = next_line(&in));) {
         char row[64] = "";
         row_of_tracing(line, row, sizeof row, who);
+        if (str_starts(line, "Threads:"))
+            fmt_into(row, sizeof row, "Threads:\t%lu", without_services(number_of(line + 8), who));
         if (who->t) row_of_thread(line, row, sizeof row, who->t, &m);
         put_line(out, row[0] ? row : line);
     }
@@ -591,6 +603,8 @@ static void write_stat(int from, struct text *out, const struct subject *who) {
     put(out, line, (size_t)(behind_name - line));
     copy_fields(out, &s, &field, 3);
     if (is_trace_stopped(who) && *s) *s = 't';
+    copy_fields(out, &s, &field, 20);
+    put_field(out, &s, &field, without_services(number_of(s), who));
     if (!who->t) {
         put_line(out, s);
         return;
@@ -598,8 +612,6 @@ static void write_stat(int from, struct text *out, const struct subject *who) {
     struct masks m;
     collect_masks(who->t, &m);
     const uint64_t value[] = {m.blocked, m.ignored, m.caught};
-    copy_fields(out, &s, &field, 20);
-    put_field(out, &s, &field, number_of(s) - proc_services());
     copy_fields(out, &s, &field, 32);
     for (int i = 0; i < 3 && *s; i++) put_field(out, &s, &field, value[i] & 0x7fffffff);
     put_line(out, s);
@@ -697,7 +709,7 @@ static const struct thread *own_thread(const struct proc_file *f) {
 }
 
 static struct subject subject(const struct proc_file *f) {
-    struct subject who = {own_thread(f), NULL};
+    struct subject who = {.t = own_thread(f), .services = proc_services(f)};
     if (trace_table_mapped()) who.e = trace_find(who.t ? who.t->tid : f->tid);
     if (who.e && who.e->visits) who.e = NULL;
     return who;
@@ -711,7 +723,7 @@ static bool has_own_text(const struct proc_file *f) {
     case PROC_STATUS:
     case PROC_STAT: {
         struct subject who = subject(f);
-        return who.t || who.e;
+        return who.t || who.e || who.services;
     }
     case PROC_CMDLINE:
     case PROC_ENVIRON:
@@ -721,7 +733,7 @@ static bool has_own_text(const struct proc_file *f) {
 }
 
 static void write_text(const struct proc_file *f, int from, struct text *out) {
-    struct subject who = subject(f);
+    struct subject who;
     struct tracee *whose;
     switch (f->what) {
     case PROC_MAPS:
@@ -733,8 +745,14 @@ static void write_text(const struct proc_file *f, int from, struct text *out) {
             write_without_runtime(from, out);
         break;
     case PROC_NUMA_MAPS: write_without_runtime(from, out); break;
-    case PROC_STATUS: write_status(from, out, &who); break;
-    case PROC_STAT: write_stat(from, out, &who); break;
+    case PROC_STATUS:
+        who = subject(f);
+        write_status(from, out, &who);
+        break;
+    case PROC_STAT:
+        who = subject(f);
+        write_stat(from, out, &who);
+        break;
     case PROC_CMDLINE: write_range(out, the_runtime.arg_start, the_runtime.arg_end); break;
     case PROC_ENVIRON: write_range(out, the_runtime.env_start, the_runtime.env_end); break;
     case PROC_AUXV: write_range(out, the_runtime.auxv_start, the_runtime.auxv_end); break;

@@ -34,8 +34,8 @@ bool proc_folder(int fd, struct proc_file *out);
 /* Whether an entry of such a folder must not be seen. */
 bool proc_hides(const struct proc_file *folder, const char *name);
 
-/* How many threads of this process are the runtime's own. */
-uint64_t proc_services(void);
+/* How many threads of the process are the runtime's own. */
+uint64_t proc_services(const struct proc_file *f);
 
 /* Into how many pieces more than the program made protections of ours have cut the System V segment `id` in a process. */
 uint64_t proc_segment_cuts(int pid, int id);

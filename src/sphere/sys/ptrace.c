@@ -65,18 +65,25 @@ static long outside(const uint64_t a[6]) {
 /* Stopped by the kernel, as a program is that has sent itself SIGSTOP and waits for its tracer to come. */
 static bool is_stopped(int tid) { return task_state(tid) == 'T'; }
 
-/* Until it knows: then it stops for us alone. One that the kernel has stopped, or was about to, is continued and stops again, for us. */
-static void await_notice(struct tracee *e, int tid) {
+/* It never comes to a safepoint, and the program knows nothing of it. */
+static bool is_service(int tid, int tgid) { return tid != tgid && task_is_service(tid); }
+
+static bool has_noticed(const struct tracee *e) { return __atomic_load_n(&e->noticed, __ATOMIC_ACQUIRE); }
+
+/* Until it knows: then it stops for us alone. One that the kernel has stopped, or was about to, is continued and stops again, for us.
+ * False: it never will, having ended, or being a thread of the runtime's that had no name yet when we looked. */
+static bool await_notice(struct tracee *e, int tid) {
     struct __kernel_timespec moment = {0, 1000000};
-    for (int ms = 0; ms < ATTACH_MS && !__atomic_load_n(&e->noticed, __ATOMIC_ACQUIRE); ms++) {
+    for (int ms = 0; ms < ATTACH_MS && !has_noticed(e); ms++) {
         if (is_stopped(tid)) {
             e->group_stop = SIGSTOP_;
             if (e->seized) __atomic_or_fetch(&e->wants, TRACE_WANT_GROUP_STOP, __ATOMIC_SEQ_CST);
             hurry_stopped(e->tgid);
         }
-        if (task_is_over(tid)) return;
+        if (task_is_over(tid) || is_service(tid, e->tgid)) return has_noticed(e);
         SYS(nanosleep, &moment, 0);
     }
+    return true;
 }
 
 static bool are_options(uint64_t options) { return !(options & ~(uint64_t)PTRACE_O_MASK); }
@@ -91,6 +98,7 @@ static long attach(const uint64_t a[6], bool seize) {
     int tid = (int)a[1], tgid = tid > 0 && trace_table() ? process_of(tid) : 0;
     if (!tgid) return outside(a);
     if (tgid == self_tgid()) return -EPERM;
+    if (is_service(tid, tgid)) return -ESRCH;
     if (seize && (a[2] || !are_options(a[3]))) return -EIO;
     struct tracee *e = trace_claim(tid, tgid, self_tgid());
     if (!e) return -EPERM;
@@ -100,8 +108,9 @@ static long attach(const uint64_t a[6], bool seize) {
     e->stop_code = SI_KERNEL_;
     trace_publish(e);
     trace_kick(tgid, tid);
-    await_notice(e, tid);
-    return 0;
+    if (await_notice(e, tid)) return 0;
+    trace_free(e);
+    return task_state(tid) == 'Z' ? -EPERM : -ESRCH;
 }
 
 /* ---- memory ---- */
