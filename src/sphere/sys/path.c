@@ -8,6 +8,7 @@
 
 #include "inproc/str.h"
 #include "inproc/sys.h"
+#include "sphere/channel.h"
 #include "sphere/code_files.h"
 #include "sphere/runtime.h"
 #include "sphere/sys/proc_files.h"
@@ -42,7 +43,8 @@ static void hide_services(int dirfd, gaddr path, gaddr links, size_t width) {
     char text[PATH_SEEN];
     struct proc_file f;
     uint64_t n = 0;
-    if (!guest_read(&n, links, width) || likely(n <= 3)) return;
+    if (!the_channel || !guest_read(&n, links, width) || likely(n <= 3))
+        return; /* without a recording there are none */
     bool by_name = path && guest_read_string(text, path, PATH_SEEN) > 0;
     if (!(by_name ? proc_find(dirfd, text, &f) : proc_find_fd(dirfd, &f)) || f.what != PROC_FOLDER_TASK) return;
     uint64_t services = proc_services(&f);

@@ -15,6 +15,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
+#include "sphere/channel.h"
 #include "sphere/runtime.h"
 #include "sphere/sys/special.h"
 #include "sphere/task_state.h"
@@ -170,6 +171,7 @@ static bool is_service(const struct thread *t) { return t->in_use && t->service 
 
 uint64_t proc_services(const struct proc_file *f) {
     uint64_t n = 0;
+    if (!the_channel) return 0;
     if (!f->self) return task_services(f->pid);
     for (struct thread *t = threads_first(); t; t = t->next) n += is_service(t);
     return n;
@@ -185,7 +187,7 @@ static bool is_service_tid(int tid) {
 bool proc_hides(const struct proc_file *folder, const char *name) {
     if (folder->what == PROC_FOLDER_TASK) {
         int tid = whole_number(name, strlen(name));
-        return folder->self ? is_service_tid(tid) : tid > 0 && task_is_service(tid);
+        return folder->self ? is_service_tid(tid) : the_channel && tid > 0 && task_is_service(tid);
     }
     if (folder->what == PROC_FOLDER_FD) return fd_is_own((uint64_t)whole_number(name, strlen(name)));
     if (name[0] == '.') return false;

@@ -68,7 +68,11 @@ static bool is_stopped(int tid) { return task_state(tid) == 'T'; }
 /* It never comes to a safepoint, and the program knows nothing of it. */
 static bool is_service(int tid, int tgid) { return tid != tgid && task_is_service(tid); }
 
-static bool has_noticed(const struct tracee *e) { return __atomic_load_n(&e->noticed, __ATOMIC_ACQUIRE); }
+/* Or another thread of its process has said meanwhile that it ends. */
+static bool has_noticed(const struct tracee *e) {
+    return __atomic_load_n(&e->noticed, __ATOMIC_ACQUIRE) ||
+           __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) != TRACEE_RUNS;
+}
 
 /* Until it knows: then it stops for us alone. One that the kernel has stopped, or was about to, is continued and stops again, for us.
  * False: it never will, having ended, or being a thread of the runtime's that had no name yet when we looked. */
