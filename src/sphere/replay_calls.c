@@ -86,6 +86,15 @@ static void map_again(struct thread *t, struct mapping *m, bool is_file) {
     replay_take_memory(t);
 }
 
+/* Private pages of files are the process's own from then on: what is written to the file later does not show in them. */
+static void populate_files(gaddr start, uint64_t len) {
+    struct mapping m;
+    gaddr end = start + PAGE_UP(len);
+    for (gaddr at = start; at < end && aspace_find(at, &m); at = m.end)
+        if (m.file.ino && (m.flags & MAP_TYPE) == MAP_PRIVATE)
+            SYS(madvise, at, MIN(m.end, end) - at, MADV_POPULATE_WRITE);
+}
+
 static void mmap_again(struct thread *t, const uint64_t a[6], long ret) {
     struct mapping m = {.start = (gaddr)ret,
                         .end = (gaddr)ret + aspace_mmap_size(a[1], (int)a[3]),
@@ -94,6 +103,7 @@ static void mmap_again(struct thread *t, const uint64_t a[6], long ret) {
                         .offset = a[3] & MAP_ANONYMOUS ? 0 : a[5],
                         .was_writable = a[2] & PROT_WRITE};
     map_again(t, &m, !(a[3] & MAP_ANONYMOUS));
+    if ((a[3] & (MAP_POPULATE | MAP_LOCKED)) && !(a[3] & MAP_ANONYMOUS)) populate_files((gaddr)ret, a[1]);
 }
 
 static void shmat_again(struct thread *t, const uint64_t a[6], long ret) {
@@ -142,15 +152,6 @@ static void protect_up_to_file(gaddr start, uint64_t len, int prot) {
     }
 }
 
-/* Private pages of files are the process's own from then on: what is written to the file later does not show in them. */
-static void populate_files(gaddr start, uint64_t len) {
-    struct mapping m;
-    gaddr end = start + PAGE_UP(len);
-    for (gaddr at = start; at < end && aspace_find(at, &m); at = m.end)
-        if (m.file.ino && (m.flags & MAP_TYPE) == MAP_PRIVATE)
-            SYS(madvise, at, MIN(m.end, end) - at, MADV_POPULATE_WRITE);
-}
-
 /* A worker has shared memory for itself (aspace_restore), privately: advice that takes nothing from memory that is shared would clear it,
  * and what clears it would be refused. */
 static long advise_private(struct tblock *tb, const struct mapping *m, uint64_t b[6]) {
@@ -183,6 +184,7 @@ static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
     if (sys_failed(ret) && !has_partial_effect(nr, ret)) return;
     uint64_t stack = limits_new_stack(t->process, nr, a);
     if (stack) aspace_limit_stack(stack, false); /* what else becomes of it is in the log */
+    if (nr == __NR_mlock || (nr == __NR_mlock2 && !a[2])) populate_files(PAGE_DOWN(a[0]), a[0] % PAGE_SIZE + a[1]);
     if (model_does(nr, a) == DOES_EMULATE && !is_kept_by_us) return;
     switch (nr) {
     case __NR_mmap: mmap_again(t, a, ret); break;

@@ -11,19 +11,24 @@ static void on(int sig, siginfo_t *si, void *uc) {
 }
 
 /* A private page that was populated for writing is the process's own, though it was never written to. */
-static void populate(void) {
+static void populate(const char *how, int flags, int (*first)(void *, size_t)) {
     int fd = open("populated", O_RDWR | O_CREAT | O_TRUNC, 0600);
-    char *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-    CHECK(p != MAP_FAILED && ftruncate(fd, 8192) == 0);
-    CHECK(pwrite(fd, "a", 1, 0) == 1 && pwrite(fd, "b", 1, 4096) == 1);
-    CHECK(madvise(p, 4096, MADV_POPULATE_WRITE) == 0);
+    CHECK(ftruncate(fd, 8192) == 0 && pwrite(fd, "a", 1, 0) == 1 && pwrite(fd, "b", 1, 4096) == 1);
+    char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | flags, fd, 0);
+    char *q = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 4096);
+    CHECK(p != MAP_FAILED && q != MAP_FAILED && (!first || first(p, 4096) == 0));
     CHECK(pwrite(fd, "A", 1, 0) == 1 && pwrite(fd, "B", 1, 4096) == 1);
-    printf("populated %c, not populated %c\n", p[0], p[4096]);
-    munmap(p, 8192), close(fd), unlink("populated");
+    printf("%s: populated %c, not populated %c\n", how, p[0], q[0]);
+    munmap(p, 4096), munmap(q, 4096), close(fd), unlink("populated");
 }
 
+static int advise(void *p, size_t n) { return madvise(p, n, MADV_POPULATE_WRITE); }
+static int lock(void *p, size_t n) { return mlock(p, n); }
+
 int main(void) {
-    populate();
+    populate("advice", 0, advise);
+    populate("flag", MAP_POPULATE, NULL);
+    populate("lock", 0, lock);
     handle(SIGSEGV, on, 0), handle(SIGILL, on, 0);
     char *a = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     memset(a, 5, 16384);
