@@ -259,17 +259,11 @@ static long move_up(int first, uint32_t n) {
     return high;
 }
 
-/* To be executed, and read if that is allowed: exec may need a copy. */
-static long open_to_execute(const char *path) {
-    long fd = SYS(openat, AT_FDCWD, path, O_RDONLY);
-    return fd >= 0 ? fd : SYS(openat, AT_FDCWD, path, O_PATH);
-}
-
 static long open_own_file(void) {
-    long fd = open_to_execute("/proc/self/exe");
+    long fd = SYS(openat, AT_FDCWD, "/proc/self/exe", O_PATH);
     if (fd < 0) {
         for (uint64_t *a = the_runtime.kernel_auxv; a[0]; a += 2)
-            if (a[0] == AT_EXECFN) fd = open_to_execute((const char *)a[1]);
+            if (a[0] == AT_EXECFN) fd = SYS(openat, AT_FDCWD, a[1], O_PATH);
     }
     if (fd < 0) die("cannot open the runtime's own file (error %ld)", -fd);
     return fd;

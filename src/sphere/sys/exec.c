@@ -228,49 +228,6 @@ static void make_options(struct thread *t, const struct exec *e, char *out, size
     if (the_mode->before_exec) the_mode->before_exec(t, out + n, cap - n);
 }
 
-/* ---- the runtime's file ---- */
-
-#define RLIMIT_FSIZE_ 1
-#define MFD_CLOEXEC_ 1
-#define MFD_EXEC_ 16 /* unknown before Linux 6.3 */
-
-/* A copy that has no path. The program's limit on files would end in a signal. */
-static long copy_runtime(void) {
-    struct stat st;
-    uint64_t limit[2];
-    long ret = SYS(fstat, fd_own(), &st);
-    if (ret == 0) ret = SYS(prlimit64, 0, RLIMIT_FSIZE_, 0, limit);
-    if (ret < 0 || limit[0] < (uint64_t)st.st_size) return -EACCES;
-    long fd = SYS(memfd_create, "reprise-rt", MFD_CLOEXEC_ | MFD_EXEC_);
-    if (fd == -EINVAL) fd = SYS(memfd_create, "reprise-rt", MFD_CLOEXEC_);
-    if (fd < 0) return -EACCES;
-    for (int64_t at = 0; at < st.st_size && ret >= 0;) {
-        ret = SYS(sendfile, fd, fd_own(), &at, (size_t)(st.st_size - at));
-        if (ret == 0) ret = -EACCES;
-    }
-    if (ret >= 0) return fd;
-    SYS(close, fd);
-    return -EACCES;
-}
-
-/* Rules of the program's (landlock) for what may be executed do not name the runtime; they leave files without a path alone. What
- * the program executes is held against them by loader_check, as long as the kernel knows how to ask. */
-static bool evade_own_rules(void) {
-    char *argv[] = {(char *)"", NULL}, *envp[] = {NULL};
-    long fd = copy_runtime();
-    if (fd < 0) return false;
-    bool may = SYS(execveat, fd, "", argv, envp, AT_EMPTY_PATH | AT_EXECVE_CHECK) == 0;
-    if (may) may = SYS(dup3, fd, fd_own(), 0) >= 0;
-    SYS(close, fd);
-    return may;
-}
-
-static long enter_runtime(uint64_t *argv, gaddr envp) {
-    long ret = SYS(execveat, fd_own(), "", argv, envp, AT_EMPTY_PATH);
-    if (unlikely(ret == -EACCES) && evade_own_rules()) ret = SYS(execveat, fd_own(), "", argv, envp, AT_EMPTY_PATH);
-    return ret;
-}
-
 static long exec_runtime(struct tblock *t, struct exec *e, gaddr argv, gaddr envp) {
     char options[sizeof the_runtime.options + 640 + CPUID_TEXT];
     make_options(t->thread, e, options, sizeof options);
@@ -281,7 +238,7 @@ static long exec_runtime(struct tblock *t, struct exec *e, gaddr argv, gaddr env
         if (!t->thread->shares_memory) kept_save();
         signals_give_back(t->thread);
         hurry_hold(); /* nobody is there to catch one until the runtime has started */
-        ret = enter_runtime(args.v, envp);
+        ret = SYS(execveat, fd_own(), "", args.v, envp, AT_EMPTY_PATH);
     }
     signals_apply_mask(t->thread);
     if (the_mode->exec_failed) the_mode->exec_failed(t->thread);
