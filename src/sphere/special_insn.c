@@ -225,6 +225,7 @@ static void do_segreg(struct doing *d) {
         v = t->gpr[operand_rm(in, d->bytes)];
         if (in->has_mem && !load(d, &v, operand_address(t, in, d->bytes), 2)) return;
         if (!load_segreg(d, (uint16_t)v)) return;
+        if (is_ss(in) && !t->debug_step) t->stepped = false; /* the processor traps behind the next one only */
         break;
     case 0xa8:
         if (!store(d, t->gpr[RSP] - slot, &v, slot)) return;
