@@ -4,6 +4,7 @@
 
 #include "engine/engine.h"
 #include "engine/hints.h"
+#include "engine/tables.h"
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
 #include "inproc/layout.h"
@@ -177,8 +178,7 @@ static struct region *kept_home(gaddr pc, const void *thing) {
 }
 
 void cache_add_site(gaddr pc, struct site s) {
-    if (cache_find_site(pc).host)
-        cache_table_set(TABLE_RET, pc, (void *)STUB_RET); /* no way to one that is found no more */
+    if (cache_find_site(pc).host) tables_forget_returns(pc); /* no way to one that is found no more */
     record(kept_home(pc, s.host), pc, KEY_SITE, (uint64_t)s.host | (uint64_t)(s.cont - s.host) << 56);
 }
 
@@ -278,7 +278,6 @@ static bool region_has_room(struct region *r) {
 }
 
 static void unlink_exit(struct exit *x);
-static void tables_forget(gaddr pc);
 
 static bool in_low_window(const struct region *r) {
     return (uint64_t)r->base >= LAYOUT_CACHE && (uint64_t)r->base < LAYOUT_CACHE_END;
@@ -633,15 +632,7 @@ static void unlink_exit(struct exit *x) {
 }
 
 void cache_table_set(uint64_t table, gaddr pc, const void *host) {
-    uint64_t *slot = (uint64_t *)table + (pc & 0xffff);
-    __atomic_store_n(slot, (uint64_t)host, __ATOMIC_RELEASE);
-}
-
-static void tables_forget(gaddr pc) {
-    static const uint64_t table[] = {TABLE_RET, TABLE_JMP, TABLE_CALL};
-    static const uint64_t stub[] = {STUB_RET, STUB_JMP, STUB_CALL};
-    for (int i = 0; i < 3; i++)
-        if (((uint64_t *)table[i])[pc & 0xffff] != stub[i]) cache_table_set(table[i], pc, (void *)stub[i]);
+    __atomic_store_n(table_slot(table, pc), (uint64_t)host, __ATOMIC_RELEASE);
 }
 
 /* The landing of returns to pc, if it is in block b or leads to it: those outside of any block were made for the block at pc. */

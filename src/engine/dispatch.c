@@ -55,11 +55,12 @@ static void fill_indirect(struct block *b, enum entry_kind kind, uint64_t table,
     lock_drop(&cache_lock);
 }
 
-static void fill_return(gaddr pc) {
-    if (!tables_worth_filling(TABLE_RET, pc)) return;
+static void fill_return(gaddr pc, uint64_t found) {
+    uint64_t table = tables_find_return(pc, found);
+    if (!table || !tables_worth_filling(table, pc)) return;
     lock_take(&cache_lock);
     uint8_t *host = cache_find_site(pc).host;
-    if (host) cache_table_set(TABLE_RET, pc, host);
+    if (host) cache_table_set(table, pc, host);
     lock_drop(&cache_lock);
 }
 
@@ -274,6 +275,7 @@ static bool count_indirect(struct tblock *t) {
 }
 
 void engine_on_ret_miss(struct tblock *t) {
+    uint64_t found = t->s1;
     count_if_wanted(&cache_stats.misses[ENTRY_PLAIN]);
     cache_safepoint(t);
     struct site s = cache_find_site(t->pc);
@@ -293,7 +295,7 @@ void engine_on_ret_miss(struct tblock *t) {
         engine_on_enter(t);
         return;
     }
-    fill_return(t->pc);
+    fill_return(t->pc, found);
     t->host_pc = (uint64_t)s.cont;
 }
 

@@ -206,6 +206,15 @@ void emit_load_reg_reg(struct emitter *e, int reg, int base) {
     put(e, (uint8_t)((reg & 7) << 3 | (base & 7)));
 }
 
+void emit_rorx32(struct emitter *e, int to, int from, int by) {
+    put(e, 0xc4);
+    put(e, (uint8_t)(0x43 | (to < 8 ? 0x80 : 0) | (from < 8 ? 0x20 : 0)));
+    put(e, 0x7b);
+    put(e, 0xf0);
+    put(e, (uint8_t)(0xc0 | (to & 7) << 3 | (from & 7)));
+    put(e, (uint8_t)by);
+}
+
 void emit_movzx16_reg(struct emitter *e, int to, int from) {
     if (to >= 8 || from >= 8) put(e, rex(0, to, 0, from));
     put(e, 0x0f);

@@ -40,9 +40,10 @@ void emit_lea_sum(struct emitter *e, int reg, int base, int index); /* reg = bas
 void emit_push_reg(struct emitter *e, int reg);
 void emit_pop_reg(struct emitter *e, int reg);
 void emit_push_imm32(struct emitter *e, int32_t imm);
-uint8_t *emit_push_rip(struct emitter *e);                    /* push rel32(%rip): returns the rel32 */
-void emit_load_reg_reg(struct emitter *e, int reg, int base); /* mov (base),reg; base is no rsp, rbp, r12, r13 */
-void emit_movzx16_reg(struct emitter *e, int to, int from);   /* movzwl */
+uint8_t *emit_push_rip(struct emitter *e);                     /* push rel32(%rip): returns the rel32 */
+void emit_load_reg_reg(struct emitter *e, int reg, int base);  /* mov (base),reg; base is no rsp, rbp, r12, r13 */
+void emit_rorx32(struct emitter *e, int to, int from, int by); /* no flags */
+void emit_movzx16_reg(struct emitter *e, int to, int from);    /* movzwl */
 void emit_load_byte_table(struct emitter *e, int reg, uint32_t table); /* movzbl table(reg),reg; no r8.. */
 uint8_t *emit_lea_rip(struct emitter *e, int reg);                     /* lea rel32(%rip),reg: returns the rel32 */
 void emit_movzx16_stack(struct emitter *e, int to);                    /* movzwl (%rsp),to */

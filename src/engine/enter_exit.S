@@ -4,6 +4,7 @@
  * block, switch to the thread's runtime stack and call one C function; rt_resume then goes back in. The runtime is built
  * without vector instructions, so vector and x87 state stays in the registers all the time. */
 #include "engine/gprs.inc"
+#include "inproc/layout.h"
 
     .text
 
@@ -39,10 +40,12 @@
     way_out rt_indirect_tick, engine_on_indirect_tick
 
 /* A return whose table entry was empty or somebody else's: the return address is popped but still below rsp, the slot below
- * it held a host address, rcx is in s0. */
+ * it has what the entry was, rcx is in s0. */
     .globl rt_ret_miss
     .hidden rt_ret_miss
 rt_ret_miss:
+    mov -16(%rsp), %rcx
+    mov %rcx, %gs:TB_S1
     movq $0, -16(%rsp)
     mov -8(%rsp), %rcx
     mov %rcx, %gs:TB_PC
@@ -129,8 +132,11 @@ engine_run:
     .hidden rt_stubs, rt_stubs_end
     .balign 64
 rt_stubs:
+    .rept TABLES_RET /* 16 bytes apart */
     pop %rcx
     jmp *%gs:TB_FN_RET_MISS
+    .balign 16
+    .endr
     .balign 64
     jmp *%gs:TB_FN_JMP_MISS
     .balign 64

@@ -1,5 +1,6 @@
 #include "engine/preset.h"
 
+#include "engine/tables.h"
 #include "inproc/arena.h"
 #include "inproc/layout.h"
 #include "inproc/str.h"
@@ -20,11 +21,6 @@ struct preset {
 
 /* ---- using them ---- */
 
-static uint64_t stub_of(size_t page) {
-    static const uint64_t stub[] = {STUB_RET, STUB_JMP, STUB_CALL};
-    return stub[page / (TABLE_PAGES / 3)];
-}
-
 bool preset_is_filled(const struct region *r, size_t page) {
     return !r->presets || (r->filled[page / 64] >> page % 64 & 1);
 }
@@ -33,7 +29,8 @@ void preset_fill(struct region *r, size_t page) {
     if (preset_is_filled(r, page)) return;
     r->filled[page / 64] |= 1ull << page % 64;
     const struct preset *p = r->presets;
-    uint64_t *slots = (uint64_t *)(LAYOUT_TABLES + page * PAGE_SIZE), empty = stub_of(page);
+    uint64_t *slots = (uint64_t *)(LAYOUT_TABLES + page * PAGE_SIZE),
+             empty = table_stub((uint64_t)slots & -(8 * TABLE_ENTRIES));
     for (uint32_t i = p->first[page]; i < p->first[page + 1]; i++) {
         uint64_t *slot = &slots[p->entries[i].slot];
         if (*slot == empty) __atomic_store_n(slot, (uint64_t)(r->base + p->entries[i].host), __ATOMIC_RELEASE);
@@ -48,7 +45,7 @@ struct draft {
 };
 
 static void propose(const struct draft *d, uint64_t table, gaddr pc, const uint8_t *host) {
-    uint32_t *to = &d->host[(table - LAYOUT_TABLES) / 8 + (pc & 0xffff)];
+    uint32_t *to = &d->host[table_slot(table, pc) - (uint64_t *)LAYOUT_TABLES];
     if (!*to && host && region_holds(d->r, host)) *to = (uint32_t)(host - d->r->base);
 }
 
@@ -67,7 +64,10 @@ static void propose_old(const struct draft *d) {
         }
 }
 
-static void propose_site(void *draft, gaddr pc, struct site s) { propose(draft, TABLE_RET, pc, s.host); }
+/* Which returns lead here is not known. */
+static void propose_site(void *draft, gaddr pc, struct site s) {
+    for (uint64_t k = 0; k < TABLES_RET; k++) propose(draft, TABLE_RET(k), pc, s.host);
+}
 
 static void propose_all(struct draft *d) {
     for (const struct block *b = d->r->blocks; b; b = b->next_in_region) {

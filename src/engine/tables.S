@@ -7,8 +7,12 @@
     .globl tables_initial
     .hidden tables_initial
 tables_initial:
+    .set k, 0
+    .rept TABLES_RET
     .rept TABLE_ENTRIES
-    .quad STUB_RET
+    .quad STUB_RET(k)
+    .endr
+    .set k, k + 1
     .endr
     .rept TABLE_ENTRIES
     .quad STUB_JMP

@@ -13,9 +13,12 @@
 #define WORTH_ALL 1600
 
 _Static_assert(LAYOUT_TABLES % HUGE_PAGE == 0 && LAYOUT_TABLES_COPY % HUGE_PAGE == 0, "huge pages");
-_Static_assert(TABLES_SIZE <= HUGE_PAGE && LAYOUT_TABLES + HUGE_PAGE <= TABLE_STORES, "one huge page");
+_Static_assert(TABLE_RET(TABLES_RET) - TABLE_RET(0) == HUGE_PAGE, "one huge page for returns");
+_Static_assert(LAYOUT_TABLES + TABLES_SIZE <= TABLE_STORES, "tables do not overlap");
 
 extern const uint64_t tables_initial[]; /* tables.S */
+
+int call_index_shift;
 
 static uint8_t heat[TABLE_PAGES];
 static uint32_t missed; /* in pages that were not worth it; stays when all of them are */
@@ -38,28 +41,47 @@ void tables_start(void) {
     memcpy((void *)LAYOUT_TABLES, tables_initial, TABLES_SIZE);
 }
 
-/* Copies the tables to memory of the process's own. The kernel puts the copy in their place in one go: other threads wait for it if
+/* Copies the tables of returns to memory of the process's own. The kernel puts the copy in their place in one go: other threads wait for it if
  * they look something up meanwhile, and those who change something wait for the lock. */
-static void copy_all(void) {
+static void copy_returns(void) {
     if (SYS(mmap, LAYOUT_TABLES_COPY, HUGE_PAGE, PROT_READ | PROT_WRITE,
             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != (long)LAYOUT_TABLES_COPY)
         return;
     SYS(madvise, LAYOUT_TABLES_COPY, HUGE_PAGE, MADV_HUGEPAGE);
-    memcpy((void *)LAYOUT_TABLES_COPY, (const void *)LAYOUT_TABLES, TABLES_SIZE);
+    memcpy((void *)LAYOUT_TABLES_COPY, (const void *)LAYOUT_TABLES, HUGE_PAGE);
     if (SYS(mremap, LAYOUT_TABLES_COPY, HUGE_PAGE, HUGE_PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, LAYOUT_TABLES) !=
         (long)LAYOUT_TABLES)
         SYS(munmap, LAYOUT_TABLES_COPY, HUGE_PAGE);
 }
 
 static void fill_all(void) {
-    copy_all();
+    copy_returns();
+    SYS(madvise, TABLE_JMP, LAYOUT_TABLES + TABLES_SIZE - TABLE_JMP,
+        MADV_POPULATE_WRITE); /* quicker than page by page */
     memset(heat, WORTH_A_PAGE, sizeof heat);
     for (struct region *r = region_first(); r; r = r->next)
         for (size_t page = 0; r->is_kept && !r->retired && page < TABLE_PAGES; page++) preset_fill(r, page);
 }
 
+static void forget_from(uint64_t first, uint64_t last, gaddr pc) {
+    for (uint64_t table = first; table <= last; table += 8 * TABLE_ENTRIES) {
+        uint64_t *slot = table_slot(table, pc), empty = table_stub(table);
+        if (*slot != empty) __atomic_store_n(slot, empty, __ATOMIC_RELEASE);
+    }
+}
+
+void tables_forget(gaddr pc) { forget_from(LAYOUT_TABLES, TABLE_CALL, pc); }
+
+void tables_forget_returns(gaddr pc) { forget_from(LAYOUT_TABLES, TABLE_RET(TABLES_RET - 1), pc); }
+
+uint64_t tables_find_return(gaddr pc, uint64_t found) {
+    for (uint64_t k = 0; k < TABLES_RET; k++)
+        if (*table_slot(TABLE_RET(k), pc) == found) return TABLE_RET(k);
+    return 0;
+}
+
 bool tables_worth_filling(uint64_t table, gaddr pc) {
-    size_t page = (table - LAYOUT_TABLES + 8 * (pc & 0xffff)) / PAGE_SIZE;
+    size_t page = ((uint64_t)table_slot(table, pc) - LAYOUT_TABLES) / PAGE_SIZE;
     bool worth = worth_a_page(&heat[page]);
     struct region *r = worth ? cache_kept_region(pc) : NULL;
     bool all = !worth && ++missed == WORTH_ALL;

@@ -94,7 +94,7 @@ struct tblock {
      * need not wait for the same word of memory. No part is below zero, except where a tick has just found its own used up. What
      * does not fit into them waits in ticks_reserve. */
     int32_t ticks_left_0;
-    uint64_t s1; /* target of an indirect jump or call */
+    uint64_t s1; /* target of an indirect jump or call; table entry that a return found, when it was a wrong one */
     uint64_t s2, s3;
     uint64_t gap_0b[3];
     uint64_t fn_exit, fn_ret_miss, fn_jmp_miss, fn_call_miss, fn_syscall, fn_special;

@@ -9,11 +9,11 @@
  *   call f        push $K; call f.entry[CALL]; site: ...
  *   entry[CALL]   lea 8(%rsp),%rsp; movq $0,-8(%rsp)        the host's return address is dropped: it only fed the
  *                                                           return predictor
- *   ret           mov %rcx,%gs:s0; movzwl (%rsp),%ecx; push TABLE_RET(,%rcx,8); ret
+ *   ret           mov %rcx,%gs:s0; movzwl (%rsp),%ecx; push TABLE_RET(,%rcx,8); ret       one of four tables: tables.h
  *   site          pop %rcx; expect K, else ret_fail; movq $0,-16(%rsp); mov %gs:s0,%rcx
  *   jmp *x        mov %rcx,%gs:s0; mov x,%rcx; mov %rcx,%gs:s1; movzwl %cx,%ecx; jmp *TABLE_JMP(,%rcx,8)
  *   entry[JMP_IND]   mov %gs:s1,%rcx; expect K, else jmp_fail; mov %gs:s0,%rcx
- *   call *x       as jmp *x, with push $K in front of call *TABLE_CALL(,%rcx,8); site
+ *   call *x       as jmp *x, with rorx $4,%ecx,%ecx before movzwl and push $K in front of call *TABLE_CALL(,%rcx,8); site
  *   entry[CALL_IND]  entry[CALL] then entry[JMP_IND]
  *   expect K      lea 1-K(%rcx),%rcx; loop 1b, where 1: jmp fail is a little in front, for several; a branch that is never taken
  *                 needs no room in the predictor. Where `loop` is slow: lea -K(%rcx),%rcx; jrcxz 1f; jmp fail; 1:

@@ -1,5 +1,6 @@
 #include "engine/build.h"
 #include "engine/flags.h"
+#include "engine/tables.h"
 #include "inproc/fmt.h"
 
 static bool fits32(uint64_t v) { return (int64_t)v == (int32_t)v; }
@@ -149,7 +150,7 @@ static void emit_gs_mem(struct build *b, int i, const uint8_t *bytes) {
 }
 
 /* rcx and s1 = target of an indirect transfer, then rcx = table index. */
-static void emit_target_to_index(struct build *b, const struct insn *in, const uint8_t *bytes) {
+static void emit_target_to_index(struct build *b, const struct insn *in, const uint8_t *bytes, int shift) {
     struct emitter *e = &b->e;
     emit_store_tb(e, RCX, TB_S0);
     uint8_t *start = e->p;
@@ -166,6 +167,7 @@ static void emit_target_to_index(struct build *b, const struct insn *in, const u
         emit_load_reg_reg(e, RCX, RCX);
     }
     emit_store_tb(e, RCX, TB_S1);
+    if (shift) emit_rorx32(e, RCX, RCX, shift);
     emit_movzx16_reg(e, RCX, RCX);
 }
 
@@ -295,14 +297,14 @@ void emit_insn(struct build *b, int i) {
         break;
     case INSN_CALL_IND:
         b->map[i].spill = SPILL_CALL_IND;
-        emit_target_to_index(b, in, bytes);
+        emit_target_to_index(b, in, bytes, call_index_shift);
         emit_push_pc(b, next);
         emit_call_table(e, TABLE_CALL, RCX);
         emit_after_call(b, i);
         break;
     case INSN_JMP_IND:
         b->map[i].spill = SPILL_RCX;
-        emit_target_to_index(b, in, bytes);
+        emit_target_to_index(b, in, bytes, 0);
         emit_jmp_table(e, TABLE_JMP, RCX);
         break;
     case INSN_RET:
@@ -319,7 +321,7 @@ void emit_insn(struct build *b, int i) {
         b->map[i].spill = SPILL_RET | (b->returns_pushed ? SPILL_TICKED : 0);
         emit_store_tb(e, RCX, TB_S0);
         emit_movzx16_stack(e, RCX);
-        emit_push_table(e, TABLE_RET, RCX);
+        emit_push_table(e, (uint32_t)table_of_return(in->pc), RCX);
         emit_ret(e);
         break;
     case INSN_SYSCALL: emit_special_exit(e, next, TB_FN_SYSCALL, -1); break;

@@ -61,20 +61,21 @@
 #define LAYOUT_THREAD_SLOT UL(0x100000)
 #define LAYOUT_GUEST_END UL(0x7ffffffff000)
 
-/* Lookup tables: 65,536 host addresses each, indexed by the low 16 bits of a guest pc. */
+/* Lookup tables: 65,536 host addresses each, indexed by 16 bits of a guest pc (engine/tables.h). */
 #define TABLE_ENTRIES UL(65536)
-#define TABLE_RET LAYOUT_TABLES
-#define TABLE_JMP (LAYOUT_TABLES + 8 * TABLE_ENTRIES)
-#define TABLE_CALL (LAYOUT_TABLES + 16 * TABLE_ENTRIES)
-#define TABLES_SIZE (24 * TABLE_ENTRIES)
+#define TABLES_RET UL(4)
+#define TABLE_RET(k) (LAYOUT_TABLES + 8 * TABLE_ENTRIES * (k))
+#define TABLE_JMP TABLE_RET(TABLES_RET)
+#define TABLE_CALL TABLE_RET(TABLES_RET + 1)
+#define TABLES_SIZE (8 * TABLE_ENTRIES * (TABLES_RET + 2))
 #define TABLE_PAGES (TABLES_SIZE / 4096)
 
 /* Tables with one byte for the low 16 bits of each address: whether stores there are watched (engine/store_filter.h). */
-#define TABLE_STORES (LAYOUT_TABLES + UL(0x200000))
+#define TABLE_STORES (LAYOUT_TABLES + UL(0x300000))
 #define TABLE_STORES_SIZE UL(65536)
 #define TABLES_STORES 7 /* for stores of 1, 2, 4 ... 64 bytes */
 
-#define STUB_RET (LAYOUT_STUBS + 0)
+#define STUB_RET(k) (LAYOUT_STUBS + 16 * (k))
 #define STUB_JMP (LAYOUT_STUBS + 64)
 #define STUB_CALL (LAYOUT_STUBS + 128)
 

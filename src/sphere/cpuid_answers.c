@@ -72,6 +72,15 @@ bool cpuid_loop_is_quick(void) {
     return memcmp(&r[1], "Auth", 4) == 0 /* AuthenticAMD */ || memcmp(&r[1], "Hygo", 4) == 0 /* HygonGenuine */;
 }
 
+bool cpuid_has_bmi2(void) {
+    uint32_t r[4] = {0};
+    cpuid_answer(r);
+    if (r[0] < 7) return false;
+    uint32_t features[4] = {7};
+    cpuid_answer(features);
+    return features[1] >> 8 & 1;
+}
+
 size_t cpuid_to_text(char *out, size_t cap) {
     size_t at = 0;
     for (size_t i = 0; i < ARRAY_LEN(answers) && answers[i].state == KNOWN; i++) {

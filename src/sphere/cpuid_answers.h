@@ -11,6 +11,9 @@ void cpuid_answer(uint32_t regs[4]);
 /* Whether the processor's `loop` is as quick as its other branches: on AMD's it is, on Intel's it takes seven of them. */
 bool cpuid_loop_is_quick(void);
 
+/* rorx and its kind */
+bool cpuid_has_bmi2(void);
+
 /* All answers as an option for the runtime: ",cpuid=..."; its length. */
 #define CPUID_TEXT 2560
 size_t cpuid_to_text(char *out, size_t cap);

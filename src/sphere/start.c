@@ -17,6 +17,7 @@
 #include "engine/engine.h"
 #include "engine/kept.h"
 #include "engine/kept_mark.h"
+#include "engine/tables.h"
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
 #include "inproc/hash.h"
@@ -63,7 +64,7 @@ struct orders {
     uint64_t mask;
     bool crowded;
     bool crash;
-    bool has_loop; /* somebody else has decided about loop_is_quick */
+    bool has_loop, has_rorx; /* somebody else has decided about loop_is_quick, call_index_shift */
     const char *limits;
     bool has_ignored;
     uint64_t ignored; /* signals */
@@ -119,6 +120,10 @@ static void read_option(struct orders *o, const char *key) {
     if (str_starts(key, "loop=")) {
         o->has_loop = true;
         loop_is_quick = *value == '1';
+    }
+    if (str_starts(key, "rorx=")) {
+        o->has_rorx = true;
+        call_index_shift = *value == '1' ? CALL_ALIGN_BITS : 0;
     }
     if (str_starts(key, "crash=")) o->crash = true;
     if (str_starts(key, "ckpt=")) save_interval_ms = number(value, 10);
@@ -460,8 +465,10 @@ void start_here(uint64_t *sp) {
                                        .kept_at = aspace_kept_at,
                                        .huge_code = aspace_huge_code};
     if (!o.has_loop) loop_is_quick = cpuid_loop_is_quick();
+    if (!o.has_rorx) call_index_shift = cpuid_has_bmi2() ? CALL_ALIGN_BITS : 0;
     engine_start(o.policy);
-    if (the_runtime.use_cache && the_runtime.cache_dir[0]) kept_start(the_runtime.cache_dir, own_build());
+    if (the_runtime.use_cache && the_runtime.cache_dir[0])
+        kept_start(the_runtime.cache_dir, own_build() + (uint64_t)call_index_shift);
 
     struct process *p = arena_alloc(sizeof *p);
     p->pid = (int)SYS(getpid);
