@@ -293,7 +293,7 @@ static long perform(struct tblock *tb, uint64_t nr, uint64_t a[6], bool is_outpu
         return record_issue(tb, nr, a);
     case __NR_madvise:
         if (a[2] == MADV_FREE) a[2] = MADV_DONTNEED; /* what is dropped must not depend on memory pressure */
-        return record_issue(tb, nr, a);
+        return issue_plain(tb, nr, a, false);
     }
     if (unlikely(pi_futex_is(nr, a))) return pi_futex_call(tb, a, wait_on_word);
     int pid;

@@ -102,6 +102,8 @@ bool shared_is_in_memory(int fd);
 void shared_acquire(struct thread *t, struct shared_at at, gaddr addr);
 /* Hands over pages that others want. The caller has the turn. flags: EVF_* of the events. computing: it will go on at once. */
 void shared_serve(struct thread *t, uint8_t flags, bool computing);
+/* Pages that are left to outsiders are all with them again. */
+void shared_return_borrowed(struct thread *t, uint8_t flags);
 /* Whether somebody wants one: cheap. */
 bool shared_is_wanted(void);
 void shared_claim(uint64_t object, uint64_t page, uint64_t n);
@@ -112,6 +114,8 @@ bool shared_claim_file(struct thread *t, uint64_t object, uint64_t bytes);
 bool shared_is_for_outsiders(int fd, const struct mapping *m);
 void shared_leave_to_outsiders(uint64_t object);
 void shared_keep_from_outsiders(uint64_t object);
+/* Mappings of [start, end) are about to be made writable: the same for what they are of. */
+void shared_becomes_writable(gaddr start, gaddr end);
 /* Whether the thread is no more, or a zombie that took part. */
 bool shared_is_dead(uint32_t tid);
 /* The pager must be there before a child can ask for pages. */

@@ -407,6 +407,11 @@ static void give_back(struct thread *t, uint8_t flags, uint64_t now, bool comput
     n_borrowed = kept;
 }
 
+void shared_return_borrowed(struct thread *t, uint8_t flags) {
+    if (unlikely(n_borrowed != 0)) give_back(t, flags, UINT64_MAX, false);
+    if (unlikely(frozen_any)) frozen_end_all();
+}
+
 bool shared_is_wanted(void) {
     if (!me) return false;
     if (unlikely(n_borrowed != 0)) return true;
@@ -642,7 +647,14 @@ void shared_leave_to_outsiders(uint64_t object) {
 
 void shared_keep_from_outsiders(uint64_t object) {
     struct shared_page *p = page_for_outsiders(object);
-    if (!p->outsiders) return;
+    if (likely(!p->outsiders)) return;
     p->outsiders = 0;
     frozen_end((struct shared_at){object, 0});
+}
+
+void shared_becomes_writable(gaddr start, gaddr end) {
+    struct mapping m;
+    if (end <= start || !shared_may_be(start, end - start)) return;
+    for (size_t i = 0; aspace_nth(i, &m); i++)
+        if (m.tracked && m.start < end && m.end > start) shared_keep_from_outsiders(m.object);
 }

@@ -1,6 +1,7 @@
 #include "sphere/sys/shared_inputs.h"
 
 #include <linux/futex.h>
+#include <linux/mman.h>
 
 #include "inproc/arena.h"
 #include "inproc/str.h"
@@ -181,10 +182,26 @@ void shared_hold_written(uint64_t nr, const uint64_t a[6], long ret) {
     } while (before != shared_acquired);
 }
 
+/* Calls that have to do with mappings rather than with what is in them. The kernel has to find the file there, no copy. */
+static bool is_about_mappings(uint64_t nr) {
+    return nr == __NR_mmap || nr == __NR_munmap || nr == __NR_mprotect || nr == __NR_pkey_mprotect ||
+           nr == __NR_mremap || nr == __NR_madvise || nr == __NR_remap_file_pages || nr == __NR_msync ||
+           nr == __NR_mlock || nr == __NR_mlock2 || nr == __NR_munlock || nr == __NR_shmat || nr == __NR_shmdt;
+}
+
+static void before_mappings_change(uint64_t nr, const uint64_t a[6]) {
+    shared_return_borrowed(thread_self(), EVF_AT_GATE);
+    bool is_protection = nr == __NR_mprotect || nr == __NR_pkey_mprotect;
+    if (is_protection && (a[2] & PROT_WRITE)) shared_becomes_writable(PAGE_DOWN(a[0]), PAGE_UP(a[0] + a[1]));
+}
+
 void shared_inputs_begin(struct shared_inputs *in, uint64_t nr, uint64_t a[6], bool may_wait) {
     memcpy(in->a, a, sizeof in->a);
     in->bounce = may_wait ? copy_data(nr, a) : NULL;
-    hold_all(nr, a, false, !may_wait || nr == __NR_futex);
+    if (is_about_mappings(nr))
+        before_mappings_change(nr, a);
+    else
+        hold_all(nr, a, false, !may_wait || nr == __NR_futex);
     if (nr == __NR_futex && unlikely(frozen_any)) frozen_end_all(); /* it is the file's page that others wake */
     in->acquired = shared_acquired;
 }
