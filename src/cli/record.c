@@ -263,6 +263,13 @@ static void stop_for_writer(struct session *s, enum writer_trouble t) {
     stop(s, t == WRITER_LIMIT ? "limit" : "error");
 }
 
+/* --debug stop-at: a runtime waits for it. */
+static void look_at_wish(struct session *s) {
+    if (s->stopped || !CHANNEL_GET(s->channel->stop_wanted)) return;
+    complain("recording stopped: --debug stop-at; the program goes on");
+    stop(s, "limit");
+}
+
 static void look_at_disk(struct session *s) {
     struct statvfs v;
     uint64_t now = now_ms();
@@ -283,6 +290,7 @@ static bool look(struct session *s) {
     enum writer_trouble t = __atomic_load_n(&s->writer.trouble, __ATOMIC_ACQUIRE);
     if (t) stop_for_writer(s, t);
     look_at_disk(s);
+    look_at_wish(s);
     if (s->drain.streams && !s->has_latest) {
         where_set_latest(s->dir);
         s->has_latest = true;
@@ -311,7 +319,7 @@ static void watch(struct session *s) {
 
 /* ---- when it has ended ---- */
 
-/* Takes out what is still in the rings; who writes on does so in vain. */
+/* Takes out what is still in the rings; who writes on then does so in vain. */
 static void drain_rest(struct session *s) {
     for (uint64_t until = now_ms() + 2000; now_ms() < until;) {
         bool took = drain_look(&s->drain), room = writer_has_room(&s->writer);
@@ -345,8 +353,8 @@ static void finish_checkpoints(struct session *s) {
 static void finish(struct session *s) {
     unsigned left = count_left(s);
     if (left && !s->stopped) complain("%u process%s on unrecorded", left, left == 1 ? " goes" : "es go");
-    drain_stop(&s->drain);
     drain_rest(s);
+    drain_stop(&s->drain); /* from here on nobody need do what a log could repeat */
     finish_checkpoints(s);
     keeper_finish(&s->keeper);
     writer_finish(&s->writer);

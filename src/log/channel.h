@@ -98,9 +98,10 @@ struct channel {
     uint32_t ring_wanted;
     uint64_t ckpt_busy[CHANNEL_RINGS / 64]; /* areas in which something waits for the taker */
     uint32_t ckpt_bell;                     /* futex: counted up when a bit was set */
-    uint32_t reserved2;
+    uint32_t stop_wanted; /* recording --debug stop-at: it is to be stopped now, and somebody waits for that */
     struct channel_file_id out_ids[3]; /* recording: [1] and [2] are the sphere's standard output and error */
-    uint8_t reserved[4096 - 128 - CHANNEL_RINGS / 8];
+    uint64_t debug_events;             /* recording --debug stop-at: of all streams so far */
+    uint8_t reserved[4096 - 136 - CHANNEL_RINGS / 8];
     struct channel_file files[CHANNEL_FILES];
     struct ring rings[CHANNEL_RINGS];
 };

@@ -16,11 +16,13 @@ struct channel *the_channel;
 struct stream the_stream;
 
 static struct ring *ring;
-static uint8_t *bytes;   /* of the ring, mapped twice in a row: no event is ever cut */
-static uint64_t next;    /* position behind what was reserved (writer) or taken (reader) */
-static uint64_t known;   /* the other side's position, as last seen */
-static uint64_t bell;    /* position at which the controller was last called */
-static bool is_void;     /* recording has stopped: events lead nowhere */
+static uint8_t *bytes; /* of the ring, mapped twice in a row: no event is ever cut */
+static uint64_t next;  /* position behind what was reserved (writer) or taken (reader) */
+static uint64_t known; /* the other side's position, as last seen */
+static uint64_t bell;  /* position at which the controller was last called */
+static bool is_void;   /* recording has stopped: events lead nowhere */
+static bool
+    is_abandoned; /* nobody recorded this process, or will those that it makes: no log would say where they come from */
 static uint8_t *nowhere; /* room for one event */
 static uint64_t taken;   /* events, by the reader */
 static uint64_t written; /* and by the writer */
@@ -47,7 +49,7 @@ struct channel *channel_attach(int fd) {
     return the_channel;
 }
 
-static bool is_stopped(void) { return __atomic_load_n(&the_channel->stopped, __ATOMIC_ACQUIRE); }
+bool channel_is_stopped(void) { return __atomic_load_n(&the_channel->stopped, __ATOMIC_ACQUIRE); }
 
 /* ---- who we are for others ---- */
 
@@ -111,7 +113,7 @@ static bool claim(struct ring *r, enum ring_state state, uint64_t stream, uint64
  * have ended. */
 static uint32_t claim_ring(enum ring_state state, uint64_t stream, uint64_t from) {
     uint32_t n = MIN(the_channel->n_rings, (uint32_t)CHANNEL_RINGS), patience = 0;
-    for (uint32_t waited = 0; waited <= patience && !is_stopped(); waited += NAP) {
+    for (uint32_t waited = 0; waited <= patience && !channel_is_stopped(); waited += NAP) {
         uint32_t seen = __atomic_load_n(&the_channel->freed, __ATOMIC_ACQUIRE);
         uint32_t start = __atomic_fetch_add(&the_channel->next_ring, 1, __ATOMIC_RELAXED);
         if (waited) __atomic_store_n(&the_channel->ring_wanted, 1, __ATOMIC_SEQ_CST);
@@ -128,18 +130,27 @@ static uint32_t claim_ring(enum ring_state state, uint64_t stream, uint64_t from
 }
 
 bool stream_new(struct stream *s) {
-    if (is_stopped()) return false;
+    if (is_abandoned || channel_is_stopped()) return false;
     uint64_t number = __atomic_fetch_add(&the_channel->next_stream, 1, __ATOMIC_RELAXED);
     uint32_t i = claim_ring(RING_OPEN, number, 0);
     if (i == CHANNEL_RINGS) {
-        if (!is_stopped()) say("more than %u processes at once: this one goes on unrecorded", the_channel->n_rings);
+        if (!channel_is_stopped())
+            say("more than %u processes at once: this one goes on unrecorded", the_channel->n_rings);
         return false;
     }
     *s = (struct stream){number, i};
     return true;
 }
 
-void stream_abandon(void) { is_void = true; }
+void stream_give_up(void) { is_void = true; }
+
+/* The ring that it has from its parent stays its parent's. */
+void stream_abandon(void) {
+    static struct ring own;
+    ring = &own;
+    the_stream = (struct stream){UINT64_MAX, CHANNEL_RINGS};
+    is_void = is_abandoned = true;
+}
 
 void stream_close_other(uint32_t i) { stream_discard(&(struct stream){0, i}); }
 
@@ -164,7 +175,7 @@ void stream_attach_writer(int fd, const struct stream *s) {
     known = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
     bell = next;
     written = written_committed = 0;
-    is_void = is_stopped();
+    is_void = channel_is_stopped();
 }
 
 /* ---- writing ---- */
@@ -187,7 +198,7 @@ static void wait_for_space(size_t size) {
         __atomic_store_n(&ring->writer_waits, 1, __ATOMIC_SEQ_CST);
         known = __atomic_load_n(&ring->tail, __ATOMIC_SEQ_CST);
         if (known <= next && next + size - known <= RING_BYTES) break;
-        if (is_stopped()) {
+        if (channel_is_stopped()) {
             is_void = true;
             break;
         }
@@ -201,9 +212,23 @@ static void wait_for_space(size_t size) {
     __atomic_store_n(&ring->writer_waits, 0, __ATOMIC_RELAXED);
 }
 
+uint64_t stream_stop_at;
+
+/* --debug stop-at: the controller stops in front of this event. */
+static void count_debugged(void) {
+    if (__atomic_add_fetch(&the_channel->debug_events, 1, __ATOMIC_SEQ_CST) != stream_stop_at) return;
+    __atomic_store_n(&the_channel->stop_wanted, 1, __ATOMIC_SEQ_CST);
+    while (!channel_is_stopped() && channel_controller_lives()) {
+        uint32_t seen = __atomic_load_n(&the_channel->stopped, __ATOMIC_ACQUIRE);
+        ring_doorbell();
+        wait(&the_channel->stopped, seen, 1);
+    }
+}
+
 void *stream_reserve(size_t size) {
     size = (size + 7) & ~7ul;
     CHECK(size <= EVENT_MAX);
+    if (unlikely(stream_stop_at)) count_debugged();
     if (unlikely(next + size - known > RING_BYTES) && !is_void) {
         stream_commit(); /* what is there must be takeable, or we wait forever */
         wait_for_space(size);

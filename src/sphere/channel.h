@@ -18,6 +18,9 @@ extern struct channel *the_channel; /* NULL: no recording, no replay */
 /* Recording: whether the controller is still there to take anything. */
 bool channel_controller_lives(void);
 
+/* Recording has ended though the program has not: what is written leads nowhere. */
+bool channel_is_stopped(void);
+
 /* Recording: our number where the controller lives; in another PID namespace getpid() gives one that is somebody else's there. */
 uint32_t channel_pid(void);
 /* The same, as an open /proc has it; getpid() if it is none. */
@@ -42,13 +45,17 @@ extern struct stream the_stream;
 /* Room for an event of `size` bytes (head included, rounded up to 8); waits while the ring is full. Never NULL: when recording
  * has stopped, the memory leads nowhere. */
 void *stream_reserve(size_t size);
+/* --debug stop-at: recording stops in front of the event with this number, of all streams together; 0: it does not. */
+extern uint64_t stream_stop_at;
 /* Takes the last one back, which has not been committed. */
 void stream_cancel(const struct event *e);
 /* Takes back all that has not been committed: who wrote it was killed. */
 void stream_roll_back(void);
 /* What has been reserved since the last commit becomes visible to the controller. */
 void stream_commit(void);
-/* A process that is not recorded: its events lead nowhere. */
+/* Recording has stopped, and this process goes on in a way that no log could repeat: nothing that is not committed is recorded. */
+void stream_give_up(void);
+/* A process that is not recorded, as its parent was: its events lead nowhere. */
 void stream_abandon(void);
 /* Closes the ring of a stream that ended with execve. */
 void stream_close_other(uint32_t ring);

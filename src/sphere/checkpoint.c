@@ -50,7 +50,8 @@ void checkpoint_start(void) {
     behind_event = UINT64_MAX;
     ended_ticks = 0;
     save_start(fd_own() + 1, the_stream.ring, the_stream.number);
-    checkpoint_is_on = save_interval_ms && sigframe_extended_size() <= SNAPSHOT_EXTENDED_MAX - 8;
+    checkpoint_is_on =
+        save_interval_ms && the_stream.ring < CHANNEL_RINGS && sigframe_extended_size() <= SNAPSHOT_EXTENDED_MAX - 8;
     if (checkpoint_is_on) last_ns = clock_ns(CLOCK_MONOTONIC_);
 }
 

@@ -50,6 +50,17 @@ static void forked_child(struct thread *t) {
     checkpoint_start();
 }
 
+/* The child has nothing of what its parent had beside it: no turn, no pager, no checkpoints. */
+static void forked_unrecorded(struct thread *t) {
+    stream_abandon();
+    t->number = 0;
+    n_rthreads = 1;
+    order_start(t, the_channel->flags & CHANNEL_CHAOS);
+    shared_forget_pager();
+    shared_abandon();
+    checkpoint_start();
+}
+
 /* No ring is left, or recording has ended: the child goes on by itself. */
 static bool announce_fork(struct thread *t) {
     bool recorded = stream_new(&child_stream);
@@ -73,16 +84,14 @@ static void await_left(struct thread *t) {
 static void fork_process(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {
     struct thread *t = tb->thread;
     const uint64_t asked[6] = {a[0], a[1], a[2], a[3], a[4], a[5]};
+    shared_leave();
     shared_before_fork(shared_claim);
     if (shared_active) shared_start_pager(t);
     bool recorded = announce_fork(t);
     stream_commit();
     long ret = record_issue(tb, nr, a);
     if (ret == 0 && t->process->pid != 0 && recorded) forked_child(t);
-    if (ret == 0 && !recorded) {
-        stream_abandon();
-        shared_abandon();
-    }
+    if (ret == 0 && !recorded) forked_unrecorded(t);
     if (ret < 0 && recorded) stream_discard(&child_stream);
     if (ret > 0 && recorded) stream_give(&child_stream, (uint32_t)ret);
     await_left(t);
@@ -280,7 +289,7 @@ size_t record_before_exec(struct thread *t, char *options, size_t cap) {
     log_child(t, EV_EXEC, exec_stream.number, 0);
     stream_commit();
     leave_memory(t);
-    if (!recorded) return options ? fmt_into(options, cap, ",mode=run") : 0;
+    if (!recorded) return options ? fmt_into(options, cap, ",mode=run,unrecorded=%u", the_channel->shares) : 0;
     char old[24] = "";
     if (!t->shares_memory) fmt_into(old, sizeof old, ",oldring=%u", the_stream.ring);
     return fmt_into(options, cap, "%s,stream=%lu,ring=%u,parent=%lu,outs=%lx:%lx", old, exec_stream.number,

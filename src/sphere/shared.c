@@ -37,6 +37,10 @@ struct shared_tables *shared_tables(void) {
     return tables = (struct shared_tables *)LAYOUT_SHARED;
 }
 
+static bool is_over; /* nothing is tracked any more */
+
+bool shared_is_on(void) { return !is_over && shared_tables(); }
+
 static uint64_t mix(uint64_t h, uint64_t v) {
     h = (h ^ v) * 0x9e3779b97f4a7c15ull;
     return h ^ h >> 29;
@@ -125,7 +129,7 @@ uint64_t shared_file(const struct file_id *id) { return mix(mix(mix(3, id->dev),
 
 bool shared_is_file(uint64_t object) { return object & FILE_OBJECT; }
 
-bool shared_has_files(void) { return shared_tables() && __atomic_load_n(&tables->n_objects, __ATOMIC_RELAXED) != 0; }
+bool shared_has_files(void) { return shared_is_on() && __atomic_load_n(&tables->n_objects, __ATOMIC_RELAXED) != 0; }
 
 /* ---- what is owned ---- */
 
@@ -168,6 +172,7 @@ static uint64_t *owned_word(struct shared_at at, bool make) {
 }
 
 bool shared_owns(struct shared_at at) {
+    if (unlikely(is_over)) return true; /* all is accessible */
     uint64_t *w = owned_word(at, false);
     return w && (*w >> (at.page % 64) & 1);
 }
@@ -282,7 +287,7 @@ void shared_own(uint64_t object, uint64_t n) {
 static bool is_inheritable(const struct mapping *m) { return m->object && !m->tracked && (m->flags & MAP_ANONYMOUS); }
 
 void shared_before_fork(void (*claim_pages)(uint64_t object, uint64_t page, uint64_t n)) {
-    if (!the_channel || !shared_tables()) return;
+    if (!the_channel || !shared_is_on()) return;
     lock_take(&cache_lock);
     const struct mapping *m;
     for (gaddr from = 0; (m = aspace_next(from)); from = m->end) {
@@ -346,6 +351,7 @@ void shared_disown_all(void) {
 }
 
 void shared_abandon(void) {
+    is_over = true;
     if (!shared_active) return;
     frozen_end_all();
     shared_active = false;
@@ -355,7 +361,6 @@ void shared_abandon(void) {
     for (gaddr from = 0; (m = aspace_next(from)); from = m->end)
         if (m->tracked) SYS(mprotect, m->start, m->end - m->start, aspace_host_prot((int)m->prot));
     lock_drop(&cache_lock);
-    tables = NULL;
 }
 
 /* ---- accesses ---- */
@@ -453,6 +458,7 @@ static bool find_missing_of_file(uint64_t object, uint64_t first, uint64_t end, 
 
 void shared_hold_file(struct thread *t, uint64_t object, uint64_t start, uint64_t len) {
     struct shared_at at;
+    if (!shared_is_on()) return;
     shared_active = true;
     while (len && find_missing_of_file(object, start / PAGE_SIZE, (start + len + PAGE_SIZE - 1) / PAGE_SIZE, &at)) {
         shared_acquired++;

@@ -21,6 +21,8 @@ extern uint64_t shared_acquired; /* counted up whenever a page had to be waited 
 
 /* NULL: the controller has made none; nothing is tracked then. */
 struct shared_tables *shared_tables(void);
+/* Whether memory is tracked in this process: there are tables, and it has not been abandoned. */
+bool shared_is_on(void);
 /* Index of a page in the tables. `first`: the owner of the whole chunk, if it is new. */
 uint64_t shared_index(struct shared_at at, uint64_t first);
 /* The file's slot; *is_first: it had none until now. SHARED_OBJECTS: no room. */
@@ -100,6 +102,9 @@ bool shared_tracks(int fd, uint64_t object);
 bool shared_is_in_memory(int fd);
 /* mode.acquire */
 void shared_acquire(struct thread *t, struct shared_at at, gaddr addr);
+/* When recording has stopped, nobody asks or answers any more: all memory is accessible from then on, as natively. True: so it is. The
+ * caller has the turn. */
+bool shared_leave(void);
 /* Hands over pages that others want. The caller has the turn. flags: EVF_* of the events. computing: it will go on at once. */
 void shared_serve(struct thread *t, uint8_t flags, bool computing);
 /* Pages that are left to outsiders are all with them again. */

@@ -298,7 +298,15 @@ static bool is_free(uint64_t owner) {
     return (owner & OWNER_GIVEN) && is_stopped(OWNER_RING(owner));
 }
 
+bool shared_leave(void) {
+    if (likely(!channel_is_stopped())) return false;
+    stream_give_up();
+    if (shared_is_on()) shared_abandon();
+    return true;
+}
+
 void shared_acquire(struct thread *t, struct shared_at at, gaddr addr) {
+    if (unlikely(shared_leave())) return;
     enrol();
     shared_start_pager(t);
     uint64_t index = shared_index(at, 0);
@@ -307,6 +315,7 @@ void shared_acquire(struct thread *t, struct shared_at at, gaddr addr) {
     await(index, true);
     while (!shared_owns(at)) {
         uint64_t owner = owner_of(p, index);
+        if (unlikely(shared_leave())) break; /* the owner need not answer any more */
         if (!owner) {
             if (becomes_ours(p, 0)) {
                 take_around(t, at, addr);
@@ -413,7 +422,7 @@ void shared_return_borrowed(struct thread *t, uint8_t flags) {
 }
 
 bool shared_is_wanted(void) {
-    if (!me) return false;
+    if (!me || unlikely(!shared_is_on())) return false;
     if (unlikely(n_borrowed != 0)) return true;
     if (unlikely(shared_stop_is_due())) return true;
     for (int i = 0; i < SHARED_REQUESTS; i++)
@@ -442,6 +451,7 @@ static bool is_any_due(void) {
 }
 
 void shared_serve(struct thread *t, uint8_t flags, bool computing) {
+    if (unlikely(shared_leave())) return;
     if (unlikely(shared_stop_is_due())) shared_stop_here(t, flags);
     uint64_t now = now_ns();
     bool gave = false;
@@ -621,7 +631,7 @@ bool shared_is_in_memory(int fd) {
 static bool is_writable(int fd) { return (SYS(fcntl, fd, F_GETFL) & O_ACCMODE) == O_RDWR; }
 
 bool shared_tracks(int fd, uint64_t object) {
-    if (!shared_tables()) return false;
+    if (!shared_is_on()) return false;
     return is_writable(fd) || shared_is_in_memory(fd) || shared_object_is_known(object);
 }
 

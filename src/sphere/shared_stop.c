@@ -5,6 +5,7 @@
 
 #include "inproc/sys.h"
 #include "recorder/order.h"
+#include "sphere/channel.h"
 #include "sphere/shared.h"
 #include "sphere/task_state.h"
 
@@ -76,7 +77,8 @@ static bool make_ready(struct shared_sharer *s) {
     await_awake(s);
     if (!can_answer(s) || !change(s, STOP_NONE, STOP_ASKED)) return false;
     shared_ring(s);
-    while (__atomic_load_n(&s->stopping, __ATOMIC_ACQUIRE) == STOP_ASKED && shared_sharer_lives(s) && !is_halted(s))
+    while (__atomic_load_n(&s->stopping, __ATOMIC_ACQUIRE) == STOP_ASKED && shared_sharer_lives(s) && !is_halted(s) &&
+           !channel_is_stopped())
         wait_while(&s->stopping, STOP_ASKED);
     return !change(s, STOP_ASKED, STOP_NONE);
 }
@@ -85,6 +87,7 @@ static uint64_t
     asked[CHANNEL_RINGS / 64]; /* of the one call that is under way: it keeps the turn, but for the asking */
 
 void shared_stop_before(struct thread *t, int pid) {
+    if (unlikely(shared_leave())) return; /* nobody has pages any more that others would wait for */
     struct shared_tables *tables = shared_tables();
     for (uint32_t i = 0; tables && i < CHANNEL_RINGS; i++) {
         struct shared_sharer *s = &tables->sharers[i];
@@ -94,7 +97,7 @@ void shared_stop_before(struct thread *t, int pid) {
         order_leave_call(t);
     }
     struct shared_sharer *self = shared_self();
-    if (!self || !is_meant(self, pid)) return;
+    if (!self || !is_meant(self, pid) || shared_leave()) return;
     shared_release_all(t, EVF_AT_GATE);
     __atomic_store_n(&self->stopped, 1, __ATOMIC_RELEASE);
 }
@@ -118,7 +121,7 @@ void shared_stop_after(void) {
 /* ---- who stops ---- */
 
 bool shared_stop_is_due(void) {
-    return shared_self() && __atomic_load_n(&shared_self()->stopping, __ATOMIC_ACQUIRE) == STOP_ASKED;
+    return shared_is_on() && shared_self() && __atomic_load_n(&shared_self()->stopping, __ATOMIC_ACQUIRE) == STOP_ASKED;
 }
 
 void shared_stop_here(struct thread *t, uint8_t flags) {

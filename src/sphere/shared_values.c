@@ -179,6 +179,7 @@ static void page_lock(struct shared_page *p) {
         uint16_t holder = 0;
         if (__atomic_compare_exchange_n(&p->lock, &holder, mine, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return;
         if (i % 64 == 63) SYS(sched_yield);
+        if (i > 64 && channel_is_stopped()) return; /* who has it may be stopped for good; nothing is logged any more */
         bool dead = i % 4096 == 4095 && !shared_sharer_lives(&shared_tables()->sharers[holder - 1]);
         if (dead && __atomic_compare_exchange_n(&p->lock, &holder, mine, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             return;
@@ -251,6 +252,7 @@ static void do_access(struct thread *t, const struct value_access *a, uint8_t *a
 }
 
 bool values_record(struct thread *t, struct shared_at at, const struct value_access *a, bool faulted) {
+    if (unlikely(channel_is_stopped())) return false;
     struct shared_page *p = &shared_tables()->pages[shared_index(at, 0)];
     uint8_t *page = is_value_page(p) ? alias_of(at, a->addr) : NULL;
     if (!page) return false;

@@ -77,6 +77,8 @@ struct orders {
     uint64_t parent;
     uint32_t old_ring;
     uint64_t outs[3];
+    bool
+        unrecorded; /* the recording was stopped, or has no room: the runtime's descriptors are those of a recorded process */
     bool has_traces; /* the second descriptor of ours leads to the trace table */
     bool no_tsc;     /* PR_SET_TSC lives through execve */
     bool traced;     /* the program that has ended in this execve was traced */
@@ -126,6 +128,7 @@ static void read_option(struct orders *o, const char *key) {
         call_index_shift = *value == '1' ? CALL_ALIGN_BITS : 0;
     }
     if (str_starts(key, "crash=")) o->crash = true;
+    if (str_starts(key, "stop-at=")) stream_stop_at = number(value, 10);
     if (str_starts(key, "ckpt=")) save_interval_ms = number(value, 10);
     if (str_starts(key, "ckpt-stretch=")) save_stretches = *value != '0';
     if (str_starts(key, "track=")) track_wanted = is_value(value, "uffd") ? TRACK_UFFD : TRACK_MPROTECT;
@@ -158,6 +161,10 @@ static void read_option(struct orders *o, const char *key) {
         o->outs[2] = read_hex(&value);
     }
     if (str_starts(key, "traces=")) o->has_traces = true;
+    if (str_starts(key, "unrecorded=")) {
+        o->unrecorded = true;
+        trace_table_of_channel(*value == '1');
+    }
     if (str_starts(key, "notsc=")) o->no_tsc = true;
     if (str_starts(key, "traced=")) o->traced = true;
     if (str_starts(key, "execfd=")) o->exec_fd = (int)number(value, 10);
@@ -328,7 +335,8 @@ static int own_files_of_run(void) {
 /* Our descriptors, the first being the runtime's own file; they live through execve, which needs nothing else. */
 static int own_files(const struct orders *o) {
     bool two = o->has_traces || o->channel_fd >= 0 || the_mode == &mode_replay;
-    the_runtime.own_fds = o->socket_fd >= 0 || the_mode == &mode_record ? 4 : two ? 2 : 1;
+    bool four = o->socket_fd >= 0 || o->unrecorded || the_mode == &mode_record;
+    the_runtime.own_fds = four ? 4 : two ? 2 : 1;
     if (o->rt_fd >= 0) return o->rt_fd;
     if (the_runtime.own_fds == 1) return own_files_of_run();
     const int from[] = {(int)open_own_file(), o->channel_fd, o->socket_fd, (int)open_proc()};

@@ -43,11 +43,19 @@ static long map_own(void) {
     return got;
 }
 
+static bool in_channel, channel_has_none;
+
+void trace_table_of_channel(bool has_one) {
+    in_channel = true;
+    channel_has_none = !has_one;
+}
+
 struct trace_table *trace_table(void) {
     if (likely(table) || is_missing) return table;
     long got = -ENOENT;
-    if (the_channel)
-        got = the_channel->shares ? map_at(fd_own() + 1, TABLE_OFFSET) : -ENOENT;
+    if (the_channel) trace_table_of_channel(the_channel->shares);
+    if (in_channel)
+        got = channel_has_none ? -ENOENT : map_at(fd_own() + 1, TABLE_OFFSET);
     else if (the_runtime.own_fds > 1)
         got = map_own();
     if (got == (long)LAYOUT_TRACES)

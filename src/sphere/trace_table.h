@@ -129,6 +129,8 @@ struct trace_table {
 
 /* The table, mapped if need be; NULL: there is none. */
 struct trace_table *trace_table(void);
+/* A process that its recording has left behind: the table is where its fellows have it, if anywhere. */
+void trace_table_of_channel(bool has_one);
 /* Only if it is mapped already. */
 struct trace_table *trace_table_mapped(void);
 

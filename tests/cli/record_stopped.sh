@@ -1,6 +1,7 @@
 #!/bin/bash
 # Recording stops because the log has reached its limit, while processes share memory: the program does not notice, and processes
-# that are forked behind that share it with those that were recorded.
+# that are forked behind that share it with those that were recorded. Nor does it notice in the middle of tracing, stopping, forking
+# and executing others, and what was recorded up to there is repeated.
 . "$TESTS/cli/expect.sh"
 export REPRISE_DIR=$PWD/recordings
 for i in 1 2 3; do
@@ -8,4 +9,23 @@ for i in 1 2 3; do
         "$REPRISE" record --limit 50K -o "stopped-$i" -- "$BUILD/shared/unrecorded" 150000
     [ "$(cat out)" = 'all steps are there' ] || wrong "recording $i: $(cat out)"
 done
+
+stops_at() { # stops_at PROGRAM EVENT...
+    local program=$BUILD/guest/$1 n
+    shift
+    "$program" >natively 2>/dev/null </dev/null
+    for n; do
+        rm -rf stopped
+        expect 0 'reprise: recording stopped: *' timeout 50 "$REPRISE" record --debug stop-at="$n" -o stopped -- "$program"
+        cmp -s natively out || wrong "$program, stopped at $n: $(diff natively out | head -3)"
+        timeout 50 "$REPRISE" replay -a stopped >out 2>said
+        grep -q 'the recording stops here' said || wrong "$program, stopped at $n, replayed: $(head -3 said)"
+    done
+}
+stops_at ptrace_before_main 37 244 375 570 # a tracee executes a program: it is traced there, too
+stops_at ptrace_vfork 78 115 222
+stops_at ptrace_sigreturn 100 250
+stops_at sig_stop_cont 200 3000
+stops_at proc_spawn 50 150
+stops_at fork_storm 2745 # forks while other threads have the turn, or wait for it
 finish

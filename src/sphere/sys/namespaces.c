@@ -53,7 +53,7 @@ static bool would_lose_pager(uint64_t kinds) {
 
 long sys_unshare(struct tblock *t, uint64_t a[6]) {
     if (would_lose_pager(a[0])) return -EINVAL; /* as the kernel answers programs with threads */
-    bool leaves = (a[0] & CLONE_NEWPID) && shared_tables();
+    bool leaves = (a[0] & CLONE_NEWPID) && shared_is_on();
     long ret = leaves ? leave_processes(__NR_unshare, a, 0) : call(__NR_unshare, a, a[0]);
     if (ret == 0 && (a[0] & CLONE_FILES)) fd_leave_table(t->thread);
     return ret;
@@ -70,5 +70,5 @@ long sys_setns(struct tblock *t, uint64_t a[6]) {
     if (fd_is_own(a[0])) return -EBADF;
     uint64_t kinds = kinds_of(a);
     if (would_lose_pager(kinds)) return -EINVAL;
-    return (kinds & CLONE_NEWPID) && shared_tables() ? leave_processes(__NR_setns, a, 1) : call(__NR_setns, a, kinds);
+    return (kinds & CLONE_NEWPID) && shared_is_on() ? leave_processes(__NR_setns, a, 1) : call(__NR_setns, a, kinds);
 }
