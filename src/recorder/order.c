@@ -167,18 +167,25 @@ static bool hand_over(void) {
     return true;
 }
 
-/* Who was killed had the turn: it is self's. From a vfork child its parent takes it. Caller holds the lock, which is dropped
- * if this is true. */
+/* A vfork child that has executed a program or has ended. Its parent may be stopped for a tracer, who waits for this one. */
+static bool has_left(const struct thread *t) {
+    return t->vforked && t->tells_leave && !__atomic_load_n(&t->not_left, __ATOMIC_ACQUIRE);
+}
+
+/* Who was killed had the turn: it is self's. From a vfork child its parent takes it, unless it is known that the child has left.
+ * Caller holds the lock, which is dropped if this is true. */
 static bool take_from_dead(struct thread *self) {
     struct thread *owner = order.owner_thread;
     uint32_t state = __atomic_load_n(&order.owner, __ATOMIC_ACQUIRE);
-    if (!state || (state & IN_CALL) || owner->vforked || !is_dead(owner, self)) return false;
+    if (!state || (state & IN_CALL)) return false;
+    bool left = has_left(owner);
+    if (!left && (owner->vforked || !is_dead(owner, self))) return false;
     bool ran = order.has_begun;
     if (is_queued(self)) dequeue(self);
     __atomic_store_n(&order.owner, id_of(self), __ATOMIC_RELEASE);
     now_owns(self);
     lock_drop(&order.lock);
-    order_found_dead(owner, ran);
+    if (!left) order_found_dead(owner, ran);
     return true;
 }
 

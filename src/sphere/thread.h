@@ -159,6 +159,7 @@ struct thread {
         bool shows_end;     /* the parent stops again when the child has left its memory */
     } follow;               /* a child that is made: its tracer */
     uint32_t not_left;      /* futex: a vfork child still has its parent's memory (traced.h) */
+    bool tells_leave;       /* not_left is kept */
     uint64_t trace_message; /* what PTRACE_GETEVENTMSG says of `trace_event`, which the tracer has yet to be told */
     int trace_event;
     bool traced_by_outsider;     /* PTRACE_TRACEME with a parent that is not of the sphere */

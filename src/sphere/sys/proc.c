@@ -210,6 +210,7 @@ static void wait_ourselves(struct thread *child, uint64_t *kernel_flags, uint64_
     *kernel_flags = (*kernel_flags & ~(uint64_t)CLONE_VFORK) | CLONE_CHILD_CLEARTID;
     *args_tid = (uint64_t)&child->not_left;
     child->not_left = 1;
+    child->tells_leave = true;
 }
 
 /* The kernel would forget our handlers, too: in the child the program's are cleared by us. */
