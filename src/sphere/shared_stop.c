@@ -12,7 +12,9 @@
 enum { SIGSTOP_ = 19, SIGTSTP_ = 20, SIGTTIN_ = 21, SIGTTOU_ = 22 };
 enum stopping { STOP_NONE, STOP_ASKED, STOP_READY, STOP_SENT }; /* shared_sharer.stopping */
 
-#define LOOK_NS 20000000l /* how often one who waits looks whether the other one lives */
+#define READY_LOOKS 500    /* of LOOK_NS each */
+#define PENDING_LOOKS 5000 /* of 0.1 ms each */
+#define LOOK_NS 20000000l  /* how often one who waits looks whether the other one lives */
 
 static void set(uint32_t *state, enum stopping to) {
     __atomic_store_n(state, to, __ATOMIC_SEQ_CST);
@@ -124,6 +126,11 @@ bool shared_stop_is_due(void) {
     return shared_is_on() && shared_self() && __atomic_load_n(&shared_self()->stopping, __ATOMIC_ACQUIRE) == STOP_ASKED;
 }
 
+/* SIGSTOP is there, but the thread that will take it does not run yet: until then no other one stops, and none must go on. */
+static void await_signal(const struct thread *t) {
+    for (int i = 0; i < PENDING_LOOKS && task_pending(t->process->pid) >> (SIGSTOP_ - 1) & 1; i++) a_moment();
+}
+
 void shared_stop_here(struct thread *t, uint8_t flags) {
     struct shared_sharer *self = shared_self();
     shared_release_all(t, flags);
@@ -131,8 +138,9 @@ void shared_stop_here(struct thread *t, uint8_t flags) {
     if (change(self, STOP_ASKED, STOP_READY)) {
         set(&self->stopping, STOP_READY);
         /* stopped here; if the sender has died meanwhile, nobody will say so */
-        for (int i = 0; i < 100 && __atomic_load_n(&self->stopping, __ATOMIC_ACQUIRE) == STOP_READY; i++)
+        for (int i = 0; i < READY_LOOKS && __atomic_load_n(&self->stopping, __ATOMIC_ACQUIRE) == STOP_READY; i++)
             wait_while(&self->stopping, STOP_READY);
+        await_signal(t);
         set(&self->stopping, STOP_NONE);
     }
     __atomic_store_n(&self->stopped, 0, __ATOMIC_RELEASE);

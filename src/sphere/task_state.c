@@ -50,6 +50,28 @@ bool task_group_is_orphaned(void) {
     return true;
 }
 
+/* The number behind `key` in a text like /proc/PID/status. */
+static uint64_t hex_behind(const char *text, const char *key) {
+    uint64_t value = 0;
+    while (text && !str_starts(text, key)) text = (text = strchr(text, '\n')) ? text + 1 : NULL;
+    for (text = text ? text + strlen(key) : ""; *text && *text != '\n'; text++) {
+        if (*text >= '0' && *text <= '9') value = value << 4 | (uint64_t)(*text - '0');
+        if (*text >= 'a' && *text <= 'f') value = value << 4 | (uint64_t)(*text - 'a' + 10);
+    }
+    return value;
+}
+
+uint64_t task_pending(int tid) {
+    char path[32], text[2048];
+    fmt_into(path, sizeof path, "/proc/%d/status", tid);
+    long fd = SYS(openat, AT_FDCWD, path, O_CLOEXEC);
+    if (fd < 0) return 0;
+    long n = SYS(read, fd, text, sizeof text - 1);
+    SYS(close, fd);
+    text[n > 0 ? n : 0] = '\0';
+    return hex_behind(text, "SigPnd:") | hex_behind(text, "ShdPnd:");
+}
+
 bool task_is_over(int tid) {
     char text[512], state = task_state(tid);
     if (state == 'X') return SYS(kill, tid, 0) == -ESRCH; /* or there is no /proc here */

@@ -6,6 +6,8 @@
 
 /* The letter of its state in /proc: 'T' stopped, 'Z' ended but not waited for; 'X': it is no more. */
 char task_state(int tid);
+/* Signals that the kernel has for the thread or for its process, and nobody has taken yet: a bit for each. */
+uint64_t task_pending(int tid);
 /* It has ended; if it is the first thread of a process, all of that has. */
 bool task_is_over(int tid);
 /* Nobody in the session could continue our process group: its processes, as far as they are our ancestors, have parents elsewhere. Stop
