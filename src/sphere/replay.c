@@ -35,6 +35,22 @@ static bool filters_allow(struct tblock *tb, const struct event *e, uint64_t nr,
     return false;
 }
 
+/* A signal, or a checkpoint, in front of the call, which is not made now. */
+static bool is_before_call(const struct event *e) {
+    return (e->flags & EVF_AT_GATE) && (e->kind == EV_SIGNAL || e->kind == EV_CHECKPOINT);
+}
+
+static void give_call_up(struct tblock *tb, const struct event *e, gaddr next) {
+    struct thread *t = tb->thread;
+    gate_retry(tb, next);
+    if (unlikely(debug_is_on)) debug_call_undone(t);
+    if (e->kind == EV_SIGNAL)
+        replay_deliver(t, e);
+    else
+        replay_pass_checkpoint(t, e);
+    replay_arm(t);
+}
+
 static void answer_call(struct tblock *tb) {
     struct thread *t = tb->thread;
     t->awaits = AWAITS_CALL;
@@ -43,14 +59,8 @@ static void answer_call(struct tblock *tb) {
     gaddr next = tb->pc;
     uint64_t flags = flags_at_call(tb);
     const struct event *e = replay_next(t);
-    if (unlikely(e->flags & EVF_AT_GATE) && (e->kind == EV_SIGNAL || e->kind == EV_CHECKPOINT)) {
-        gate_retry(tb, next);
-        if (unlikely(debug_is_on)) debug_call_undone(t);
-        if (e->kind == EV_SIGNAL)
-            replay_deliver(t, e);
-        else
-            replay_pass_checkpoint(t, e);
-        replay_arm(t);
+    if (unlikely(is_before_call(e))) {
+        give_call_up(tb, e, next);
         return;
     }
     while (unlikely(e->kind == EV_STOP) && (e->flags & EVF_AT_GATE)) {
@@ -62,6 +72,10 @@ static void answer_call(struct tblock *tb) {
         nr = tb->gpr[RAX];
         gate_args(tb, a);
         e = replay_next(t);
+        if (is_before_call(e)) { /* it came while the tracer had a look at the call */
+            give_call_up(tb, e, next);
+            return;
+        }
     }
     if (unlikely(t->seccomp.mode) && !filters_allow(tb, e, nr, a, next, flags)) return;
     switch (nr) {
