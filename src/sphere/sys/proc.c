@@ -26,6 +26,7 @@ void thread_child(struct thread *t);
 /* First thing that a new thread does, on its own runtime stack, all signals blocked. */
 void thread_child(struct thread *t) {
     thread_adopt(t);
+    t->kicked = true; /* until now a kick went to whoever made us */
     if (t->process->shares_memory && t->tgid == t->tid) {
         signals_catch_own(t->process);
         trace_add_member(t->tgid);
