@@ -1,6 +1,7 @@
 /* Has state of many kinds at any moment: threads in calls, preempted, with values in vector and x87 registers; handlers, masks, an
  * alternate stack; mappings that come, go, move and are closed. Ends as its argument says: crash, abort, exit, or fork (the child
- * crashes); filter: exit, with seccomp filters; file: exit, with a file that it maps shared, and its child in the end, too. */
+ * crashes); filter: exit, with seccomp filters; file: exit, with a file that it maps shared, and its child in the end, too; secret: the
+ * same with memory that the kernel does not read (memfd_secret), which is not mapped half of the time. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
@@ -68,6 +69,7 @@ static void *computer(void *arg) {
 #define VIEW_SIZE 65536 /* ends behind the file */
 static unsigned char *view, *other_view;
 static int file;
+static int is_secret;
 
 static void *map_file(int prot) {
     void *at = mmap(NULL, VIEW_SIZE, prot, MAP_SHARED, file, 0);
@@ -85,7 +87,21 @@ static void make_file(void) {
     other_view = map_file(PROT_READ);
 }
 
+static void make_secret(void) {
+    file = (int)syscall(447 /* memfd_secret */, 0);
+    if (file < 0) exit(77);
+    if (ftruncate(file, FILE_SIZE)) abort();
+}
+
+static void toggle_secret(void) {
+    if (view)
+        munmap(view, VIEW_SIZE), munmap(other_view, VIEW_SIZE), view = NULL;
+    else
+        view = map_file(PROT_READ | PROT_WRITE), other_view = map_file(PROT_READ);
+}
+
 static unsigned long churn_file(unsigned round) {
+    if (is_secret && round % 64 == 0) toggle_secret();
     if (!view) return 0;
     view[round * 61 % FILE_SIZE] += (unsigned char)round;
     if (round % 256 == 0) {
@@ -155,6 +171,7 @@ static void add_filter(int answer) {
 int main(int argc, char **argv) {
     if (strcmp(argv[1], "filter") == 0) add_filter(33), add_filter(44);
     if (strcmp(argv[1], "file") == 0) make_file();
+    if ((is_secret = strcmp(argv[1], "secret") == 0)) make_secret();
     double seconds = argc > 2 ? atof(argv[2]) : 1;
     stack_t stack = {.ss_sp = malloc(65536), .ss_size = 65536};
     sigaltstack(&stack, NULL);
@@ -183,6 +200,7 @@ int main(int argc, char **argv) {
         }
         end("crash");
     }
+    if (is_secret && !view) toggle_secret();
     if (view) sum += lend_file();
     end(argv[1]);
     over = 1;
