@@ -53,6 +53,7 @@ struct snapshot {
 #define SNAPSHOT_RUNS 0 /* snapshot_thread.awaits: the one that goes on */
 #define SNAPSHOT_TURN 1 /* its next event is TURN */
 #define SNAPSHOT_CALL 2 /* it has entered a system call, whose events are still to come */
+#define SNAPSHOT_STOP 3 /* it is stopped for its tracer: POKE, REGS and a TURN that ends the stop are still to come */
 
 #define SNAPSHOT_RESTORE_MASK 1 /* flags */
 #define SNAPSHOT_TRAP_FLAG 2
@@ -61,6 +62,7 @@ struct snapshot {
 #define SNAPSHOT_LEGACY 16 /* the call is one by int $0x80 or the vsyscall page */
 #define SNAPSHOT_OWES 32   /* vector and x87 registers are not here: EXTENDED comes in front of its call's events */
 #define SNAPSHOT_READS_IMPLY_EXEC 64 /* personality() */
+#define SNAPSHOT_IN_CALL 128         /* SNAPSHOT_STOP: in a call or right behind it */
 
 struct snapshot_thread {
     uint32_t number;

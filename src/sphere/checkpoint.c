@@ -92,16 +92,16 @@ void checkpoint_op(struct thread *t) {
     t->debugged.op_event = stream_written();
     t->debugged.op_ticks = ticks_total(t->tb);
     t->debugged.has_op = true;
+    t->debugged.in_call = false;
 }
 
 /* ---- taking ---- */
 
 static bool is_readable_by_others(const struct thread *t, const struct thread *self) {
     if (!t->in_use || t->service || t->awaits == AWAITS_NOTHING) return true;
-    if (t->tracee) return false; /* where it is, is its tracer's business, too */
+    if (t->stopped_inside || t->trace_step) return false; /* a tracer's business */
     bool same_filters = t->seccomp.mode == self->seccomp.mode && t->seccomp.last == self->seccomp.last;
-    return t->process == self->process && !t->vforked && same_filters && !t->traced_by_outsider &&
-           (t == self || t->scheduled);
+    return t->process == self->process && !t->vforked && same_filters && (t == self || t->scheduled);
 }
 
 /* Of which nobody keeps track. *numbered: there is memory that is shared with others, or may be. */

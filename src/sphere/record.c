@@ -30,6 +30,7 @@
 /* True: the call is to be made again. */
 static bool checkpoint_before_exit(struct tblock *tb, gaddr next) {
     if (!checkpoint_is_on || record_is_sharer(tb->thread) || tb->thread->legacy.under_way) return false;
+    if (tb->thread->tracee) return false; /* its tracer has been shown the call */
     gaddr pc = tb->pc;
     gate_retry(tb, next);
     if (checkpoint_at_end(tb->thread, EVF_AT_GATE, CHECKPOINT_EXIT)) return true;
@@ -60,6 +61,7 @@ static void on_syscall(struct tblock *tb) {
     uint64_t flags = tb->rflags | (tb->trap_flag ? RFLAGS_TF : 0);
     t->awaits = AWAITS_CALL;
     checkpoint_op(t);
+    t->debugged.in_call = true;
     if (unlikely(signals_is_waiting(t))) {
         gate_retry(tb, next);
         if (signals_will_kill(t) && checkpoint_at_end(t, EVF_AT_GATE, CHECKPOINT_SIGNAL)) return;
@@ -135,6 +137,7 @@ static void on_x87_pointers(struct tblock *tb, uint64_t pointers[2]) {
 
 static bool on_signal(struct thread *t, struct pending_signal *s, uint8_t flags) {
     if (!(flags & EVF_AT_GATE)) checkpoint_op(t); /* there it is the call, which others may have run during */
+    t->debugged.in_call = false;
     struct event *e =
         event_new(t, s->is_fault ? EV_FAULT : EV_SIGNAL, (uint16_t)s->info.signo, sizeof(struct ev_signal));
     struct ev_signal *v = (struct ev_signal *)(e + 1);

@@ -371,9 +371,9 @@ static void log_hash(struct thread *t) {
 void record_aborted(struct tblock *tb, uint64_t nr, gaddr next) {
     struct thread *t = tb->thread;
     gate_retry(tb, next);
-    if (traced_may(t)) traced_aborted(t, nr);
+    bool was_stopped = traced_may(t) && traced_aborted(t, nr); /* it may be elsewhere now */
     if (signals_is_waiting(t)) {
-        signals_deliver_deferred(t, EVF_AT_GATE);
+        signals_deliver_deferred(t, was_stopped ? EVF_AFTER : EVF_AT_GATE);
         stream_commit();
     }
     tb->pending = 0;

@@ -122,6 +122,15 @@ void replay_enter_call(void) {
     engine_run(tb);
 }
 
+void replay_enter_stop(void) {
+    struct tblock *tb = thread_self()->tb;
+    if (replay_rest_of_stop(tb->thread).calls)
+        answer_call(tb);
+    else
+        replay_arm(tb->thread);
+    engine_run(tb);
+}
+
 static long on_legacy(struct tblock *tb, uint32_t nr, const uint64_t a[6]) {
     struct thread *t = tb->thread;
     struct ev_syscall s = replay_take_call(t, replay_next(t), LEGACY_CALL + nr, a);

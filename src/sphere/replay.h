@@ -13,6 +13,7 @@ void replay_start(struct thread *t, uint64_t stream) __attribute__((noreturn));
 /* For a process that begins in the middle (restore.h): what its suspended R-threads begin with, and the one that runs. */
 void replay_enter_turn(void);
 void replay_enter_call(void);
+void replay_enter_stop(void);
 void replay_go_on(struct thread *t) __attribute__((noreturn));
 /* Maps what a recording says was mapped. */
 struct ev_map;

@@ -72,6 +72,8 @@ void replay_arm(struct thread *t);
 void replay_deliver(struct thread *t, const struct event *e);
 /* t stops for its tracer here, and goes on as that one wanted. */
 struct resumed replay_stop(struct thread *t, const struct event *e);
+/* The same for one that is stopped already. */
+struct resumed replay_rest_of_stop(struct thread *t);
 /* Memory written by another process. */
 void replay_poke(struct thread *t, const struct event *e);
 /* The recording has a checkpoint here: the R-threads must be as they were. */

@@ -87,11 +87,9 @@ static void op_of_stop(struct thread *t, uint8_t flags) {
         debug_op(t, false);
 }
 
-struct resumed replay_stop(struct thread *t, const struct event *e) {
-    traced_step_over(t);
-    replay_verify(t, e, EV_STOP, "stop for a tracer");
-    if (unlikely(debug_is_on)) op_of_stop(t, e->flags);
-    stream_take();
+struct resumed replay_rest_of_stop(struct thread *t) {
+    const struct event *e;
+    t->awaits = AWAITS_TRACER;
     for (;;) {
         e = replay_next(t);
         if (e->kind == EV_POKE)
@@ -105,7 +103,16 @@ struct resumed replay_stop(struct thread *t, const struct event *e) {
     if (e->flags & EVF_STEP) traced_step(t);
     struct resumed r = {e->flags & EVF_AT_GATE, e->code};
     stream_take();
+    t->awaits = AWAITS_CALL;
     return r;
+}
+
+struct resumed replay_stop(struct thread *t, const struct event *e) {
+    traced_step_over(t);
+    replay_verify(t, e, EV_STOP, "stop for a tracer");
+    if (unlikely(debug_is_on)) op_of_stop(t, e->flags);
+    stream_take();
+    return replay_rest_of_stop(t);
 }
 
 /* mode.before_signal: a fault may have been a tracer's business. */

@@ -168,7 +168,7 @@ static void set_thread(struct thread *t, const struct snapshot_thread *s) {
     t->debugged = (struct debugged){.op_event = s->op_event,
                                     .op_ticks = s->op_ticks,
                                     .has_op = s->flags & SNAPSHOT_HAS_OP,
-                                    .in_call = s->awaits == SNAPSHOT_CALL,
+                                    .in_call = s->awaits == SNAPSHOT_CALL || (s->flags & SNAPSHOT_IN_CALL),
                                     .counted = s->ticks};
     memcpy(t->debugged.name, s->name, sizeof t->debugged.name - 1);
 }
@@ -178,8 +178,15 @@ static void make_thread(struct thread *first, const struct snapshot_thread *s) {
     if (!t) die("no memory for another R-thread");
     set_thread(t, s);
     t->tgid = first->process->pid;
-    schedule_add(t, s->awaits == SNAPSHOT_TURN ? replay_enter_turn : replay_enter_call, s->fs_base);
-    t->awaits = s->awaits == SNAPSHOT_TURN ? AWAITS_TURN : AWAITS_CALL;
+    static const struct {
+        void (*enter)(void);
+        enum awaits awaits;
+    } ways[] = {[SNAPSHOT_TURN] = {replay_enter_turn, AWAITS_TURN},
+                [SNAPSHOT_CALL] = {replay_enter_call, AWAITS_CALL},
+                [SNAPSHOT_STOP] = {replay_enter_stop, AWAITS_TRACER}};
+    if (s->awaits >= ARRAY_LEN(ways) || !ways[s->awaits].enter) damaged("an R-thread that does not wait");
+    schedule_add(t, ways[s->awaits].enter, s->fs_base);
+    t->awaits = ways[s->awaits].awaits;
     t->owes = s->flags & SNAPSHOT_OWES; /* until then what is in the registers now is as good as anything */
     if (!t->owes) schedule_set_registers(t, (const uint8_t *)(s + 1), s->fs_base);
 }

@@ -76,7 +76,10 @@ static uint8_t room[SNAPSHOT_EXTENDED_MAX] __attribute__((aligned(64)));
 
 static uint32_t flags_of(const struct thread *t, bool runs) {
     uint32_t flags = 0;
-    if (runs && t->restore_mask) flags |= SNAPSHOT_RESTORE_MASK; /* others: their call's event will say so */
+    bool is_stopped = !runs && t->awaits == AWAITS_TRACER;
+    if ((runs || is_stopped) && t->restore_mask)
+        flags |= SNAPSHOT_RESTORE_MASK; /* others: their call's event will say so */
+    if (is_stopped && t->debugged.in_call) flags |= SNAPSHOT_IN_CALL;
     if (t->tb->trap_flag) flags |= SNAPSHOT_TRAP_FLAG;
     if (t->tb->stepped) flags |= SNAPSHOT_STEPPED;
     if (t->reads_imply_exec) flags |= SNAPSHOT_READS_IMPLY_EXEC;
@@ -86,14 +89,18 @@ static uint32_t flags_of(const struct thread *t, bool runs) {
     return flags;
 }
 
+static uint32_t awaits_of(const struct thread *t, bool runs) {
+    if (runs) return SNAPSHOT_RUNS;
+    if (t->awaits == AWAITS_TRACER) return SNAPSHOT_STOP;
+    return t->awaits == AWAITS_TURN ? SNAPSHOT_TURN : SNAPSHOT_CALL;
+}
+
 static void write_thread(struct snapshot_thread *out, struct thread *t, struct thread *self) {
     const struct tblock *tb = t->tb;
     bool runs = t == self;
     *out = (struct snapshot_thread){.number = t->number,
                                     .tid = t->tid,
-                                    .awaits = runs                       ? SNAPSHOT_RUNS
-                                              : t->awaits == AWAITS_TURN ? SNAPSHOT_TURN
-                                                                         : SNAPSHOT_CALL,
+                                    .awaits = awaits_of(t, runs),
                                     .flags = flags_of(t, runs),
                                     .ticks = ticks_total(tb),
                                     .pc = tb->pc,

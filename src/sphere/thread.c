@@ -157,7 +157,7 @@ void threads_after_fork(struct thread *self) {
     self->tracee = NULL;
     self->shares_memory = self->process->shares_memory = self->vforked = false;
     traced_step_over(self); /* the parent's */
-    self->kicked = self->traced_by_outsider = false;
+    self->kicked = self->traced_by_outsider = self->stopped_inside = false;
     self->tb->kick = 0; /* that one, too */
     self->tb->pending = 0;
 }

@@ -73,6 +73,7 @@ struct guest_fault {
 enum awaits {
     AWAITS_TURN,    /* goes on where it lost its turn, or begins, with TURN */
     AWAITS_CALL,    /* is in a system call: goes on with what the log says of it */
+    AWAITS_TRACER,  /* is stopped for its tracer: goes on with what the log says that did */
     AWAITS_NOTHING, /* has ended */
 };
 
@@ -164,6 +165,7 @@ struct thread {
     int trace_event;
     bool traced_by_outsider;     /* PTRACE_TRACEME with a parent that is not of the sphere */
     bool trace_step;             /* the tracer wants one instruction: the trap flag is its own */
+    bool stopped_inside;         /* recording: a stop that can only end where it began: for a fault, during vfork() */
     int trace_signal;            /* what the tracer wants delivered */
     struct thread *vfork_parent; /* while its parent waits for it */
     struct thread *next;

@@ -13,14 +13,17 @@ void trace_record_turn(struct thread *t, bool take) {
     if (take)
         order_leave_call(t);
     else
-        order_enter_call(t, true);
+        checkpoint_park(t, true), order_enter_call(t, true);
     t->turn_lent = !take;
 }
 
 void trace_record_stop(struct thread *t, uint8_t flags) {
-    if (!(flags & EVF_AFTER)) checkpoint_op(t);
+    if (!(flags & (EVF_AFTER | EVF_AT_GATE))) checkpoint_op(t); /* there it is the call's */
+    if (flags & EVF_RETRY) t->debugged.in_call = false;
     event_new(t, EV_STOP, 0, 0)->flags = flags;
     stream_commit();
+    if (flags & EVF_FAULT) t->stopped_inside = true;
+    t->awaits = AWAITS_TRACER;
     trace_record_turn(t, false);
 }
 
@@ -46,4 +49,6 @@ void trace_record_go(struct thread *t, bool changed, uint8_t flags, uint16_t sig
     if (changed) log_regs(t);
     event_new(t, EV_TURN, signal, 0)->flags = flags;
     stream_commit();
+    t->stopped_inside = false;
+    t->awaits = AWAITS_CALL;
 }

@@ -395,9 +395,9 @@ static bool stop_before_exit(struct tblock *tb) {
     return stop(tb->thread, &s);
 }
 
-static void stop_after_call(struct thread *t, struct stop *s, int64_t ret) {
+static bool stop_after_call(struct thread *t, struct stop *s, int64_t ret) {
     struct tracee *e = t->tracee;
-    if (!e || e->how != RESUME_SYSCALL) return;
+    if (!e || e->how != RESUME_SYSCALL) return false;
     s->status = call_status(e);
     e->info = (struct siginfo_raw){.signo = SIGTRAP_, .code = SIGTRAP_ | 0x80};
     e->call = (struct syscall_info){
@@ -406,6 +406,7 @@ static void stop_after_call(struct thread *t, struct stop *s, int64_t ret) {
     ((uint8_t *)&e->call.v[1])[0] = sys_failed(ret);
     e->message = PTRACE_EVENTMSG_SYSCALL_EXIT;
     stop(t, s);
+    return true;
 }
 
 /* The call was not made; its end is shown all the same to a tracer that asks for it now, or for a step, which leads no further. */
@@ -485,9 +486,9 @@ void traced_after_call(struct thread *t, uint64_t nr) {
     traced_safepoint(t, EVF_AFTER);
 }
 
-void traced_aborted(struct thread *t, uint64_t nr) {
+bool traced_aborted(struct thread *t, uint64_t nr) {
     struct stop s = {.flags = EVF_AT_GATE | EVF_RETRY, .orig_rax = nr, .aborted = true};
-    stop_after_call(t, &s, -ERESTARTSYS_);
+    return stop_after_call(t, &s, -ERESTARTSYS_);
 }
 
 /* ---- signals ---- */
@@ -579,6 +580,7 @@ void traced_vforked(struct thread *t, const struct trace_follow *f, int tid, uin
         if (the_mode->trace_turn) the_mode->trace_turn(t, true);
         await_born(tid);
         note_event(t, f->event, tid);
+        t->stopped_inside = true;
         stop_for_event(t, t->tb->gpr[RAX]);
         if (the_mode->trace_turn) the_mode->trace_turn(t, false);
     }

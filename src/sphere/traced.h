@@ -20,8 +20,8 @@ bool traced_at_filter(struct tblock *tb, uint16_t message);
 /* The call is over and its result is in the registers. */
 void traced_after_call(struct thread *t, uint64_t nr);
 
-/* It was not made, and will be tried again. */
-void traced_aborted(struct thread *t, uint64_t nr);
+/* It was not made, and will be tried again, if the tracer leaves the registers as they are. True: it was asked. */
+bool traced_aborted(struct thread *t, uint64_t nr);
 
 /* A signal is about to be delivered. False: it is not. s and flags are changed to what the tracer says. */
 bool traced_signal(struct thread *t, struct pending_signal *s, uint8_t *flags);

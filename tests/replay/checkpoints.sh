@@ -12,6 +12,11 @@ for how in crash abort exit fork filter file secret; do
     compare $how 2
 done
 compare fork 1 -p "$("$REPRISE" ps fork | awk 'NR == 3 { print $1 }')"
+# a tracee, whose threads are stopped most of the time, and its tracer
+timeout 100 "$REPRISE" record --debug ckpt-stretch=0 --checkpoint-interval 0.1 -o rd/traced -- "$BUILD/replay/tracer" "$BUILD/replay/states" exit 1.5 >out 2>&1
+grep -q "^exited" out || wrong "traced: $(cat out)"
+timeout 60 "$REPRISE" replay -a --verify traced >again 2>&1 || wrong "traced: $(tail -1 again)"
+for pid in $("$REPRISE" ps traced | awk 'NR > 1 { print $1 }'); do compare traced 1 -p "$pid"; done
 timeout 100 "$REPRISE" record --debug ckpt-stretch=0 --checkpoint-interval 0.1 -o rd/python -- /usr/bin/python3 -c '
 import time
 x, i = {}, 0

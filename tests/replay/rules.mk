@@ -1,5 +1,6 @@
 # Programs whose recordings the tests of the timeline walk on.
-REPLAY_PROGRAMS := $(BUILD)/replay/counted $(BUILD)/replay/states $(BUILD)/replay/sharers $(BUILD)/replay/windows
+REPLAY_PROGRAMS := $(BUILD)/replay/counted $(BUILD)/replay/states $(BUILD)/replay/sharers $(BUILD)/replay/windows \
+	$(BUILD)/replay/tracer
 CHECK_NEEDS += $(REPLAY_PROGRAMS)
 $(REPLAY_PROGRAMS): $(BUILD)/replay/%: tests/replay/%.c Makefile | $(ZYDIS)
 	@mkdir -p $(@D)
