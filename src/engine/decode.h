@@ -111,6 +111,8 @@ struct insn {
 /* Decodes the instruction at `pc`, whose bytes are at `bytes` (`avail` of them can be read). Never reads past avail.
  * Returns false, with cls = INSN_INVALID, if there is no valid instruction. */
 bool decode_insn(struct insn *in, const uint8_t *bytes, size_t avail, gaddr pc);
+/* One that is known to be there, as a whole: the page behind it need not be. */
+bool decode_executed(struct insn *in, gaddr pc);
 
 /* The table alone (decode_table.c), for tests and measurements: false, with *in undefined, if it has no answer. */
 bool decode_insn_table(struct insn *in, const uint8_t *bytes, size_t avail, gaddr pc);

@@ -28,3 +28,10 @@ bool decode_insn_table(struct insn *in, const uint8_t *bytes, size_t avail, gadd
 bool decode_insn(struct insn *in, const uint8_t *bytes, size_t avail, gaddr pc) {
     return decode_insn_table(in, bytes, avail, pc) || decode_insn_zydis(in, bytes, avail, pc);
 }
+
+bool decode_executed(struct insn *in, gaddr pc) {
+    const uint8_t *bytes = (const uint8_t *)pc;
+    size_t here = PAGE_SIZE - pc % PAGE_SIZE;
+    if (decode_insn(in, bytes, MIN(here, (size_t)INSN_MAX_LEN), pc)) return true;
+    return here < INSN_MAX_LEN && decode_insn(in, bytes, INSN_MAX_LEN, pc); /* it goes on in the next page */
+}

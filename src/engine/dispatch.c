@@ -259,7 +259,7 @@ void engine_on_indirect_tick(struct tblock *t) {
     struct insn in;
     flags_settle(t, t->s1);
     t->pc = t->jump_pc;
-    CHECK(decode_insn(&in, (const uint8_t *)t->pc, INSN_MAX_LEN, t->pc));
+    CHECK(decode_executed(&in, t->pc));
     if (in.cls == INSN_CALL_IND) t->gpr[RSP] += 8;
     if (in.cls == INSN_RET) t->gpr[RSP] -= 8 + (uint16_t)in.imm;
     flags_settle(t, t->pc); /* in front of a linker's stub, which has set them, they are dead */

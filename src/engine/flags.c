@@ -115,7 +115,7 @@ static uint64_t least_flags(int cc, bool carry) {
 
 void flags_settle_direct(struct tblock *t) {
     struct insn in;
-    if (!decode_insn(&in, (const uint8_t *)t->pc, INSN_MAX_LEN, t->pc)) return;
+    if (!decode_executed(&in, t->pc)) return;
     if (in.cls != INSN_JMP && in.cls != INSN_CALL && in.cls != INSN_JCC) return;
     lock_take(&cache_lock);
     bool dead = are_overwritten(in.target, NULL);

@@ -193,7 +193,7 @@ static void unplant(void) {
 
 static bool plant_behind(uint64_t pc) {
     struct insn in;
-    if (!decode_insn(&in, (const uint8_t *)pc, INSN_MAX_LEN, pc)) return false;
+    if (!decode_executed(&in, pc)) return false;
     planted = (uint8_t *)pc + in.len;
     replaced = *planted;
     *planted = INT3;
