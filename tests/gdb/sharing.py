@@ -1,6 +1,6 @@
 """Sessions on processes that share memory with others: a crash, changes, where values come from, and real programs."""
 
-import os, shutil, socket, subprocess, tempfile, time
+import os, shutil, socket, subprocess, sys, tempfile, time
 
 from driver import REPRISE, Gdb, Wrong
 from special import NO_MORE, Skipped, check, process_list, scenario
@@ -76,7 +76,7 @@ print(v.value, s, sum(a))
 
 @scenario()
 def share_python(recordings):
-    python = shutil.which("python3")
+    python = sys.executable # what is found by its name may be a script that finds it
     script = os.path.join(os.getcwd(), "share.py")
     open(script, "w").write(PYTHON)
     recording = recordings.of(f"{python} -S -E {script}")
