@@ -565,14 +565,13 @@ uint64_t timeline_memory_hash(struct target *target) {
     return session_ask(&t->session, stands(t), ASK_HASH, 0, 0);
 }
 
-bool timeline_read_shared(struct target *target, uint64_t object, uint64_t page, void *to) {
+size_t timeline_read_shared(struct target *target, uint64_t object, uint64_t page, struct worker_shared *to) {
     struct timeline *t = timeline_of(target);
     struct worker *w = stands(t);
     uint64_t n = session_ask(&t->session, w, ASK_SHARED, object, page);
-    const struct worker_shared *next = (const struct worker_shared *)session_slot(&t->session, w)->data;
-    memset(to, 0, sizeof next->bytes);
-    if (n && next->page == page) memcpy(to, next->bytes, sizeof next->bytes);
-    return !w->is_gone;
+    if (w->is_gone || n > TIMELINE_SHARED) return SIZE_MAX;
+    memcpy(to, session_slot(&t->session, w)->data, n * sizeof *to);
+    return n;
 }
 
 /* ---- opening ---- */

@@ -7,6 +7,7 @@
 
 #include "controller/start_runtime.h"
 #include "log/recording.h"
+#include "log/worker.h"
 #include "rsp/target.h"
 
 struct timeline_options {
@@ -28,8 +29,10 @@ void timeline_clear_breaks(struct target *);
 uint64_t timeline_stream(struct target *);
 uint64_t timeline_program(struct target *);
 
-/* A page of shared memory at the present place, 4096 bytes, whether or not it is mapped. */
-bool timeline_read_shared(struct target *, uint64_t object, uint64_t page, void *to);
+/* Pages of shared memory at the present place that are not zero, from `page` on, whether or not they are mapped: the first
+ * TIMELINE_SHARED of them. SIZE_MAX: the worker is gone. */
+#define TIMELINE_SHARED (WORKER_DATA / sizeof(struct worker_shared))
+size_t timeline_read_shared(struct target *, uint64_t object, uint64_t page, struct worker_shared *to);
 
 /* For tests: hash of the program's private memory at the present place. */
 uint64_t timeline_memory_hash(struct target *);

@@ -9,10 +9,18 @@
 #include "replay/programs.h"
 #include "replay/stored.h"
 
+/* Pages of a shared object that the target has told of: all from `first` to below `end`, where those that are zero are not listed. */
+struct known {
+    uint64_t object, first, end;
+    size_t n;
+    struct worker_shared pages[TIMELINE_SHARED];
+};
+
 struct verifier {
     struct timeline_options options;
     char *why;
     size_t cap;
+    struct known known; /* in the place that is being compared */
 };
 
 static bool is_same(const struct ckpt_restored *page, const uint8_t *bytes, uint64_t *at) {
@@ -36,22 +44,43 @@ static bool may_be_gone(const struct stored *s, size_t k, uint64_t address, cons
     return list && slot < n && !(list[slot].object >> 63) && is_zero(bytes);
 }
 
+/* The target is asked for what follows, too: asked page by page it would look for the next one that is not zero each time. */
+static bool learn(struct known *k, struct target *t, uint64_t object, uint64_t page) {
+    k->object = object;
+    k->first = page;
+    k->n = timeline_read_shared(t, object, page, k->pages);
+    if (k->n > TIMELINE_SHARED) return false;
+    k->end = k->n == TIMELINE_SHARED ? k->pages[k->n - 1].page + 1 : UINT64_MAX;
+    return true;
+}
+
+static bool read_shared(struct known *k, struct target *t, uint64_t object, uint64_t page, uint8_t *bytes) {
+    bool is_known = k->object == object && page >= k->first && page < k->end;
+    if (!is_known && !learn(k, t, object, page)) return false;
+    memset(bytes, 0, CKPT_PAGE);
+    for (size_t i = 0; i < k->n; i++)
+        if (k->pages[i].page == page) memcpy(bytes, k->pages[i].bytes, CKPT_PAGE);
+    return true;
+}
+
 /* Shared memory has addresses of its own in the store. */
-static bool read_page(struct target *t, const struct stored *s, size_t k, uint64_t address, uint8_t *bytes) {
+static bool read_page(struct verifier *v, struct target *t, const struct stored *s, size_t k, uint64_t address,
+                      uint8_t *bytes) {
     size_t n, slot = (address - SHARED_PAGES_AT) / SHARED_PAGES_ROOM;
     if (address < SHARED_PAGES_AT) return t->ops->read_memory(t, address, bytes, CKPT_PAGE) == CKPT_PAGE;
     const struct snapshot_object *list = stored_objects(s, k, &n);
-    return slot < n && timeline_read_shared(t, list[slot].object, address % SHARED_PAGES_ROOM / CKPT_PAGE, bytes);
+    return slot < n && read_shared(&v->known, t, list[slot].object, address % SHARED_PAGES_ROOM / CKPT_PAGE, bytes);
 }
 
 /* The target stands at the place of checkpoint k. */
-static bool compare(const struct verifier *v, struct target *t, const struct stored *s, size_t k) {
+static bool compare(struct verifier *v, struct target *t, const struct stored *s, size_t k) {
     static struct ckpt_restored page;
     uint8_t bytes[CKPT_PAGE];
     struct ckpt_cursor c;
     uint64_t at = 0;
+    v->known.end = 0; /* nothing, yet */
     for (ckpt_pages(s->store, k, &c); ckpt_next(&c, &page);) {
-        bool is_there = read_page(t, s, k, page.address, bytes);
+        bool is_there = read_page(v, t, s, k, page.address, bytes);
         if (is_there && (is_same(&page, bytes, &at) || may_be_gone(s, k, page.address, bytes))) continue;
         struct position p = stored_place(s, k);
         snprintf(v->why, v->cap,
@@ -69,7 +98,7 @@ static bool go_to(const struct verifier *v, struct target *t, struct position p)
     return s.reason != STOP_FAILED;
 }
 
-static bool verify_all(const struct verifier *v, struct target *t, const struct stored *s) {
+static bool verify_all(struct verifier *v, struct target *t, const struct stored *s) {
     for (size_t k = 0; k < stored_count(s); k++) {
         struct position p = stored_place(s, k);
         if (stored_before(s, p) != k) break; /* the recording was cut off in front of it */
@@ -78,7 +107,7 @@ static bool verify_all(const struct verifier *v, struct target *t, const struct 
     return true;
 }
 
-static bool verify_program(const struct verifier *v, uint64_t stream) {
+static bool verify_program(struct verifier *v, uint64_t stream) {
     struct stored s;
     stored_open(&s, v->options.recording, stream);
     bool fine = true;
