@@ -67,7 +67,7 @@ static bool gets_packets(uint64_t nr, const uint64_t a[6]) { return model_does(n
 static uint32_t log_outs(struct thread *t, uint64_t nr, const uint64_t a[6], long ret, bool count) {
     struct outs o = {
         .w = {.range = out_range, .anywhere = out_anywhere, .is_done = true, .ret = ret}, .t = t, .count = count};
-    if (nr < MODEL_CALLS) model_writes(nr, a, &o.w);
+    if (nr < MODEL_CALLS && !t->wrote_elsewhere) model_writes(nr, a, &o.w);
     if (unlikely(t->marked_word)) out_range(&o.w, t->marked_word, 4);
     if (unlikely(code_files_mem_open) && !t->wrote_elsewhere) out_by_file(&o, nr, a, ret);
     if (unlikely(aio_is(nr))) aio_wrote(nr, a, ret, &o.w);

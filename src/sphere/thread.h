@@ -137,7 +137,7 @@ struct thread {
     gaddr awaited_pi;             /* recording: the word that it has waited for (pi_futex.h) */
     gaddr stack_start;            /* where the call under way has made the process's stack begin */
     gaddr marked_word;            /* recording: the call under way has marked a robust mutex whose owner was killed */
-    bool wrote_elsewhere;         /* the call under way has written to another process's memory, through its file */
+    bool wrote_elsewhere;         /* the call under way has written to another process's memory, not to its own */
     bool turn_lent;               /* in a call during which the turn may be stolen */
     bool access_will_do;          /* the page that it waits for may as well become nobody's (shared_values.h) */
     void (*service)(struct thread *t); /* a thread of the runtime's own: what it does, forever */

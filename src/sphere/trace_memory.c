@@ -36,7 +36,10 @@ static void send(struct tracee *e, enum letter_kind kind, gaddr addr, const void
     l->addr = addr;
     l->len = len;
     l->done = 0;
-    if (!is_question(kind)) memcpy(l->bytes, bytes, len);
+    if (!is_question(kind)) {
+        memcpy(l->bytes, bytes, len);
+        thread_self()->wrote_elsewhere = true;
+    }
     __atomic_store_n(&l->kind, kind, __ATOMIC_SEQ_CST);
 }
 
@@ -86,7 +89,10 @@ long trace_write(int tgid, enum letter_kind kind, gaddr addr, void *bytes, uint3
     long ret;
     struct tracee *e = find_of(tgid);
     if (e) return trace_ask(e, kind, addr, bytes, len);
-    if (listener_writes(tgid, addr, bytes, len, &ret)) return ret;
+    if (listener_writes(tgid, addr, bytes, len, &ret)) {
+        thread_self()->wrote_elsewhere = true;
+        return ret;
+    }
     e = trace_claim(tgid, tgid, 0);
     if (!e) return -ESRCH;
     e->visits = true;

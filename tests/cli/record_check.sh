@@ -35,6 +35,25 @@ assert os.write(mem, b'x') == 1
 os.kill(child, 9)
 os.wait()"
 
+# Nor does what another process gets by ptrace() or process_vm_writev(), wherever it is allowed.
+check poked "import ctypes, signal
+libc = ctypes.CDLL(None)
+libc.ptrace.argtypes = [ctypes.c_long] * 2 + [ctypes.c_void_p] * 2
+here = int(next(l for l in open('/proc/self/maps') if ' r-xp ' in l).split('-')[0], 16) + 4096 * 5
+there = int(next(l for l in open('/proc/self/maps') if ' rw-p ' in l and '.so' in l).split('-')[0], 16)
+child = os.fork()
+if not child:
+    libc.ptrace(0, 0, None, None)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    os._exit(0)
+os.waitpid(child, 0)
+assert libc.ptrace(4, child, here, 0x1234) == 0
+word = ctypes.create_string_buffer(8)
+pieces = [(ctypes.c_long * 2)(a, 8) for a in (ctypes.addressof(word), there)]
+assert libc.process_vm_writev(child, pieces[0], 1, pieces[1], 1, 0) == 8
+os.kill(child, 9)
+os.wait()"
+
 # The last page of the program's data is the process's own from the start, whether the loader had to clear some of it or not.
 "$REPRISE" record --check -o data -- "$BUILD/guest/mem_data_end" >/dev/null || wrong "data: status $?"
 "$REPRISE" replay -a --verify data >/dev/null || wrong "data: replay $?"

@@ -8,38 +8,36 @@ static long wrote(long ret, uint64_t fd, int64_t pos) {
     return ret;
 }
 
-static bool is_foreign(struct tblock *t, const uint64_t a[6], int64_t pos, long *ret) {
-    if (likely(!code_files_mem_open) || !foreign_memory_write((int)a[0], a[1], a[2], pos, ret)) return false;
-    return t->thread->wrote_elsewhere = true;
+static bool is_foreign(const uint64_t a[6], int64_t pos, long *ret) {
+    return unlikely(code_files_mem_open) && foreign_memory_write((int)a[0], a[1], a[2], pos, ret);
 }
 
-static bool is_foreign_vector(struct tblock *t, const uint64_t a[6], int64_t pos, long *ret) {
-    if (likely(!code_files_mem_open) || !foreign_memory_writev((int)a[0], a[1], a[2], pos, ret)) return false;
-    return t->thread->wrote_elsewhere = true;
+static bool is_foreign_vector(const uint64_t a[6], int64_t pos, long *ret) {
+    return unlikely(code_files_mem_open) && foreign_memory_writev((int)a[0], a[1], a[2], pos, ret);
 }
 
 long sys_write(struct tblock *t, uint64_t a[6]) {
     long ret;
-    if (is_foreign(t, a, -1, &ret)) return ret;
+    if (is_foreign(a, -1, &ret)) return ret;
     return wrote(gate_syscall(__NR_write, a), a[0], -1);
 }
 long sys_writev(struct tblock *t, uint64_t a[6]) {
     long ret;
-    if (is_foreign_vector(t, a, -1, &ret)) return ret;
+    if (is_foreign_vector(a, -1, &ret)) return ret;
     return wrote(gate_syscall(__NR_writev, a), a[0], -1);
 }
 long sys_pwrite64(struct tblock *t, uint64_t a[6]) {
     long ret;
-    if (is_foreign(t, a, (int64_t)a[3], &ret)) return ret;
+    if (is_foreign(a, (int64_t)a[3], &ret)) return ret;
     return wrote(gate_syscall(__NR_pwrite64, a), a[0], (int64_t)a[3]);
 }
 long sys_pwritev(struct tblock *t, uint64_t a[6]) {
     long ret;
-    if (is_foreign_vector(t, a, (int64_t)a[3], &ret)) return ret;
+    if (is_foreign_vector(a, (int64_t)a[3], &ret)) return ret;
     return wrote(gate_syscall(__NR_pwritev, a), a[0], (int64_t)a[3]);
 }
 long sys_pwritev2(struct tblock *t, uint64_t a[6]) {
     long ret;
-    if (!a[5] && is_foreign_vector(t, a, (int64_t)a[3], &ret)) return ret;
+    if (!a[5] && is_foreign_vector(a, (int64_t)a[3], &ret)) return ret;
     return wrote(gate_syscall(__NR_pwritev2, a), a[0], (int64_t)a[3]);
 }
