@@ -74,6 +74,12 @@ int main(void) {
            CHECK(syscall(SYS_ioctl, pt, TIOCGPTN, out) == 0 && *(int *)out >= 0););
         close(pt);
     }
+    int vsock = open("/dev/vsock", O_RDONLY | O_CLOEXEC); /* whether there is one or not does not show */
+    if (vsock >= 0)
+        KW("ioctl GET_LOCAL_CID", out[0] = 77; CHECK(kw_run(k) == k.value);
+           CHECK(syscall(SYS_ioctl, vsock, 0x7b9, out) == 0 && out[0] != 77););
+    else
+        puts("ioctl GET_LOCAL_CID: ok");
     KW("ioctl, unknown request", CHECK(syscall(SYS_ioctl, p[0], 0x7a7a7a7a, out) == -1 && errno == ENOTTY););
     KW("fcntl F_GETLK", struct flock *l = (void *)out; l->l_type = F_WRLCK; CHECK(kw_run(k) == k.value);
        CHECK(syscall(SYS_fcntl, fd, F_GETLK, l) == 0 && l->l_type == F_UNLCK););

@@ -280,12 +280,13 @@ static const struct request known[] = {
     {0x4c80 /* LOOP_CTL_ADD */, NOTHING},
     {0x4c81 /* LOOP_CTL_REMOVE */, NOTHING},
     {0x4c82 /* LOOP_CTL_GET_FREE */, NOTHING},
-    /* name spaces, watches, timers, random numbers */
+    /* name spaces, sockets of virtual machines, watches, timers, random numbers */
     {0xb701 /* NS_GET_USERNS */, NOTHING},
     {0xb702 /* NS_GET_PARENT */, NOTHING},
     {0xb703 /* NS_GET_NSTYPE */, NOTHING},
     {0xb704 /* NS_GET_OWNER_UID */, 4},
     {0x8008b705 /* NS_GET_MNTNS_ID */, 8},
+    {0x7b9 /* IOCTL_VM_SOCKETS_GET_LOCAL_CID */, 4},
     {0x40044900 /* INOTIFY_IOC_SETNEXTWD */, NOTHING},
     {0x40085400 /* TFD_IOC_SET_TICKS */, NOTHING},
     {0x80045200 /* RNDGETENTCNT */, 4},
