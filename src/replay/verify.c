@@ -126,6 +126,14 @@ static bool verify_program(struct verifier *v, uint64_t stream) {
     return fine;
 }
 
+static bool has_checkpoints(const struct recording *r, uint64_t stream) {
+    struct stored s;
+    stored_open(&s, r, stream);
+    bool has = s.store && (stored_count(&s) || ckpt_damage(s.store)[0]);
+    stored_close(&s);
+    return has;
+}
+
 bool verify_checkpoints(const struct timeline_options *o, char *why, size_t cap) {
     struct verifier v = {.options = *o, .why = why, .cap = cap};
     v.options.from_start = v.options.quiet = true;
@@ -133,6 +141,7 @@ bool verify_checkpoints(const struct timeline_options *o, char *why, size_t cap)
     for (size_t i = 0; fine && i < o->recording->n_streams; i++) {
         struct program *all;
         uint64_t stream = o->recording->streams[i].number;
+        if (!has_checkpoints(o->recording, stream)) continue; /* most: finding a program looks at all streams */
         v.options.pid = programs_pid(o->recording, stream);
         size_t n = v.options.pid ? programs_find(o->recording, &v.options.pid, &all, why, cap) : 0;
         for (size_t k = 0; k < n; k++) {
