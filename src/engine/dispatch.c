@@ -137,6 +137,11 @@ void engine_on_enter(struct tblock *t) {
         cache_safepoint(t);
         if (unlikely(t->stepped)) engine_host.step_trap(t);
         if (unlikely(t->debug)) engine_host.debug(t);
+        if (unlikely(t->is_due)) {
+            t->is_due = false;
+            engine_host.tick_budget(t);
+            continue;
+        }
         if (enter(t, &full)) return;
         if (full)
             cache_wait_for_room(t);

@@ -117,6 +117,7 @@ struct tblock {
     bool stepped;                /* an instruction was run with the flag set, and its trap is due */
     bool debug;                  /* engine_host.debug wants to see the thread whenever it enters the cache */
     bool debug_step;             /* one instruction, for the debugger: the program does not know */
+    bool is_due;                 /* engine_host.tick_budget has something else to do at t->pc, before its instruction */
     bool skip_break;             /* go on behind the exit that is in front of the next instruction (SPECIAL_BREAK) */
     uint64_t step_host_pc;       /* where rt_step is to go on */
     uint64_t recent_invalidated; /* how many blocks had been dropped when `recent` was good */

@@ -190,6 +190,7 @@ void replay_start(struct thread *t, uint64_t stream) {
 
 void replay_go_on(struct thread *t) {
     replay_arm(t);
+    replay_stay_at_tick(t); /* who begins with a checkpoint that was taken there */
     engine_run(t->tb);
 }
 

@@ -69,6 +69,7 @@ struct resumed {
 
 /* Before t goes on: what is right behind the last event, and how far it may go. */
 void replay_arm(struct thread *t);
+void replay_stay_at_tick(struct thread *t);
 void replay_deliver(struct thread *t, const struct event *e);
 /* t stops for its tracer here, and goes on as that one wanted. */
 struct resumed replay_stop(struct thread *t, const struct event *e);

@@ -3,6 +3,7 @@
 #include "inproc/fmt.h"
 #include "inproc/str.h"
 #include "sphere/debug.h"
+#include "sphere/event_log.h"
 #include "sphere/file_changes.h"
 #include "sphere/memory_hash.h"
 #include "sphere/recorded_insn.h"
@@ -222,6 +223,35 @@ static bool is_due(struct thread *t) {
     return e && e->thread == t->number && is_at_tick(e) && e->ticks == ticks_total(t->tb);
 }
 
+/* What happened at the same tick point happens before its instruction is begun again: one that jumps to where memory says would
+ * touch a page that has just been released, and that came later. */
+void replay_stay_at_tick(struct thread *t) { t->tb->is_due = is_due(t) && stream_peek()->regs == event_regs(t->tb); }
+
+static void end_turn(struct thread *t, const struct event *e) {
+    snapshot_clear_host_words(t);
+    t->awaits = AWAITS_TURN;
+    replay_verify(t, e, EV_PREEMPT, "end of a turn");
+    stream_take();
+    e = replay_next(t);
+    replay_verify(t, e, EV_TURN, "begin of a turn");
+    stream_take();
+}
+
+static void take_at_tick(struct thread *t, const struct event *e) {
+    switch (e->kind) {
+    case EV_SIGNAL: replay_deliver(t, e); break;
+    case EV_STOP: replay_stop(t, e); break;
+    case EV_POKE: replay_poke(t, e); break;
+    case EV_RELEASE:
+        replay_verify(t, e, EV_RELEASE, "end of a page's stay");
+        replay_release(e);
+        stream_take();
+        break;
+    case EV_CHECKPOINT: replay_pass_checkpoint(t, e); break;
+    default: end_turn(t, e);
+    }
+}
+
 void replay_tick_budget(struct tblock *tb) {
     struct thread *t = tb->thread;
     if (unlikely(replay_tick_of_killed(t))) return;
@@ -233,40 +263,9 @@ void replay_tick_budget(struct tblock *tb) {
         }
         debug_op(t, false);
     }
-    const struct event *e = replay_next(t);
-    if (e->kind == EV_SIGNAL) {
-        replay_deliver(t, e);
-        replay_arm(t);
-        return;
-    }
-    if (e->kind == EV_STOP || e->kind == EV_POKE) {
-        if (e->kind == EV_STOP)
-            replay_stop(t, e);
-        else
-            replay_poke(t, e);
-        replay_arm(t);
-        return;
-    }
-    if (e->kind == EV_RELEASE) {
-        replay_verify(t, e, EV_RELEASE, "end of a page's stay");
-        replay_release(e);
-        stream_take();
-        replay_arm(t);
-        return;
-    }
-    if (e->kind == EV_CHECKPOINT) {
-        replay_pass_checkpoint(t, e);
-        replay_arm(t);
-        return;
-    }
-    snapshot_clear_host_words(t);
-    t->awaits = AWAITS_TURN;
-    replay_verify(t, e, EV_PREEMPT, "end of a turn");
-    stream_take();
-    e = replay_next(t);
-    replay_verify(t, e, EV_TURN, "begin of a turn");
-    stream_take();
+    take_at_tick(t, replay_next(t));
     replay_arm(t);
+    replay_stay_at_tick(t);
 }
 
 void replay_insn(struct tblock *tb) {
