@@ -192,13 +192,19 @@ static void go_on_unrecorded(void) {
     say("the controller is gone: the program goes on unrecorded");
 }
 
+/* The process whose ring it was has been killed, and the controller has given the ring away: we share its memory and live on. */
+static bool is_taken_away(void) {
+    return __atomic_load_n(&ring->stream, __ATOMIC_RELAXED) != the_stream.number ||
+           __atomic_load_n(&ring->state, __ATOMIC_RELAXED) != RING_OPEN;
+}
+
 static void wait_for_space(size_t size) {
     for (;;) {
         uint32_t seen = __atomic_load_n(&ring->space, __ATOMIC_ACQUIRE);
         __atomic_store_n(&ring->writer_waits, 1, __ATOMIC_SEQ_CST);
         known = __atomic_load_n(&ring->tail, __ATOMIC_SEQ_CST);
         if (known <= next && next + size - known <= RING_BYTES) break;
-        if (channel_is_stopped()) {
+        if (channel_is_stopped() || is_taken_away()) {
             is_void = true;
             break;
         }
@@ -250,6 +256,7 @@ void stream_cancel(const struct event *e) {
 }
 
 void stream_roll_back(void) {
+    if (unlikely(is_taken_away())) is_void = true;
     if (unlikely(is_void)) return;
     next = ring->head;
     written = written_committed;
@@ -259,6 +266,7 @@ uint64_t stream_written(void) { return written; }
 uint64_t stream_position(void) { return next; }
 
 void stream_commit(void) {
+    if (unlikely(is_taken_away())) is_void = true;
     if (unlikely(is_void)) return;
     written_committed = written;
     __atomic_store_n(&ring->head, next, __ATOMIC_RELEASE);
@@ -270,7 +278,8 @@ void stream_commit(void) {
 
 void stream_close(void) {
     stream_commit();
-    __atomic_store_n(&ring->state, RING_CLOSED, __ATOMIC_RELEASE);
+    if (!is_taken_away()) __atomic_store_n(&ring->state, RING_CLOSED, __ATOMIC_RELEASE);
+    is_void = true; /* processes that share our memory may live on: the ring is somebody else's then */
 }
 
 /* ---- reading ---- */
