@@ -305,14 +305,19 @@ static long perform(struct tblock *tb, uint64_t nr, uint64_t a[6], bool is_outpu
     return issue_plain(tb, nr, a, lends);
 }
 
-void record_behind(struct thread *t, uint64_t nr) {
-    if (traced_may(t)) traced_after_call(t, nr);
+/* Behind a call that has been shown to the tracer. */
+static void settle(struct thread *t, uint64_t nr) {
     if (unlikely(nr == __NR_wait4 || nr == __NR_waitid) && order_is_shared()) record_bury_dead(t);
     if (unlikely(signals_is_waiting(t))) {
         if (signals_will_kill(t)) checkpoint_at_end(t, EVF_AFTER, CHECKPOINT_SIGNAL);
         signals_deliver_deferred(t, EVF_AFTER);
     }
     if (unlikely(t->restore_mask)) signals_end_wait(t);
+}
+
+void record_behind(struct thread *t, uint64_t nr) {
+    if (traced_may(t)) traced_after_call(t, nr);
+    settle(t, nr);
 }
 
 /* Rings that are made, and packets in them. */
@@ -408,8 +413,9 @@ void record_ordinary(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, 
     gate_finish(tb, next, flags, ret);
     log_hash(t);
     stream_commit();
+    if (traced_may(t)) traced_after_call(t, nr); /* between it and the call nobody can stand */
     checkpoint_consider(t, EVF_AFTER);
-    record_behind(t, nr);
+    settle(t, nr);
 }
 
 long record_legacy(struct tblock *tb, uint32_t nr, const uint64_t a[6]) {
