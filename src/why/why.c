@@ -224,7 +224,7 @@ static bool trace_register(struct why *w, struct place *p, struct known *value) 
 /* A store by an instruction, in front of which we are. */
 static bool trace_store(struct why *w, struct place *p, struct known *value, const struct flow *f,
                         const struct machine *m) {
-    struct place what = *p;
+    struct place what = p->len > WHY_SHOWN ? f->written : *p; /* of more than is shown, what has changed */
     struct why_step *s = why_add_step(w, WHY_WRITE, what);
     if (!s) return false;
     struct position at = s->at;

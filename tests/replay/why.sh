@@ -34,6 +34,7 @@ origin constant 'main () at' '8 bytes: 0 -> 0x5' 'a constant of the program: 0x5
 origin by_registers 'through_registers' '$rax by mov %rdi, %rax' 'add $0x106a, %rdi, from $rdi = 0x28' 'as it is in' 'replay/origins'
 origin by_memcpy 'through_memcpy' '#2' ' -> 0x21' '#3' 'by movb $0x21' 'constant of the program: 0x21'
 origin by_struct 'through_struct' 'xmm' '#2' '$0x4e' 'a constant of the program: 0x4e'
+origin pairs ', 64 bytes = ' ', 8 bytes: 0 -> 0x4e' 'a constant of the program: 0x4e' # of much, what has changed
 origin from_file 'from_a_file' '#2' 'an input: read(3, ' ', 32) = 32: offset 124 of "data"'
 origin text 'an input: pread64(3, ' ', 8, 200) = 8: offset 200 of "data"'
 origin from_file_deep 'add $0x1, %rax, from $rax = 0x3039'
