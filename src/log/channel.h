@@ -18,6 +18,8 @@
 #define CHANNEL_RINGS_LEAST 4
 #define CHANNEL_FILES 8192 /* a power of two */
 #define RING_BYTES (1ul << 20)
+#define RING_MAPS 7       /* words */
+#define CHANNEL_BITS 1024 /* words */
 
 enum ring_state {
     RING_FREE,
@@ -52,8 +54,8 @@ struct ring {
     int32_t status;         /* RING_ENDED_PROCESS: as wait() gives it */
     uint64_t instructions;  /* replay --count: of this stream */
     uint32_t awaits_output; /* replay: its next output has to wait for those of others */
-    uint32_t reserved2;
-    uint64_t reserved[7];
+    uint32_t elsewhere;     /* `pid` is no number that its process knows itself by: it has a PID namespace of its own */
+    uint64_t maps[RING_MAPS]; /* recording: bits of the files that are mapped in this address space, or were */
 };
 _Static_assert(sizeof(struct ring) == 128, "no cache line of two rings");
 
@@ -102,6 +104,8 @@ struct channel {
     struct channel_file_id out_ids[3]; /* recording: [1] and [2] are the sphere's standard output and error */
     uint64_t debug_events;             /* recording --debug stop-at: of all streams so far */
     uint8_t reserved[4096 - 136 - CHANNEL_RINGS / 8];
+    /* recording: files that were mapped, or opened for writing, in the sphere; a bit each, by device and inode (writers.h) */
+    uint64_t mapped[CHANNEL_BITS], written[CHANNEL_BITS];
     struct channel_file files[CHANNEL_FILES];
     struct ring rings[CHANNEL_RINGS];
 };

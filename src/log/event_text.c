@@ -52,6 +52,10 @@ static void print_map(FILE *to, const struct ev_map *m) {
 
 static void print_memory(FILE *to, const struct event *e) {
     const struct ev_memory *m = EVENT_PAYLOAD(e, ev_memory);
+    if (e->kind == EV_POKE && e->code == POKE_BORROWS) {
+        fprintf(to, "borrows what is private of object %lu", m->addr);
+        return;
+    }
     fprintf(to, "%#lx %u bytes \"", m->addr, m->len);
     print_text(to, (const char *)event_bytes(e), m->len < SHOWN ? m->len : SHOWN);
     fputs(m->len > SHOWN ? "\"..." : "\"", to);
@@ -136,6 +140,10 @@ void event_print(FILE *to, const struct event *e) {
     case EV_ACQUIRE:
     case EV_RELEASE: {
         const struct ev_page *p = EVENT_PAYLOAD(e, ev_page);
+        if (p->writable == PAGE_COPIED) {
+            fprintf(to, "copies %lu pages at %lx", p->version, p->page * 4096);
+            break;
+        }
         fprintf(to, "object %lu page %lu version %lu%s", p->object, p->page, p->version,
                 p->writable ? " writable" : "");
         if (event_contents(e)) fprintf(to, ", %u bytes", contents_bytes(event_contents(e)->blocks));

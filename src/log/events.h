@@ -107,11 +107,12 @@ struct ev_map {
 };
 
 #define MAPPED_UNSURE 1     /* the file may have changed without a trace in its identity */
-#define MAPPED_TRACKED 2    /* its pages are acquired and released */
+#define MAPPED_TRACKED 2    /* its pages are acquired and released; private: those that are not owned are borrowed */
 #define MAPPED_FIRST 4      /* nobody in the sphere had mapped it so before: `object` is what it contained */
 #define MAPPED_OWNED 8      /* all its pages, up to its end, are this process's from now on */
 #define MAPPED_ANONYMOUS 16 /* no file: shared anonymous memory, by way of /dev/zero */
 #define MAPPED_PRIVATE 32   /* with ANONYMOUS: no shared memory, but the program's own: a ring of packets */
+#define MAPPED_BORROWED 64  /* private: others have the file open for writing, its pages are borrowed */
 #define MAPPED_BIRTH(flags) ((uint32_t)((flags) >> 32)) /* tells apart files that had the same inode */
 #define MAP_UNSURE 0x80000000u                          /* the same in ev_map.prot */
 
@@ -196,9 +197,16 @@ struct ev_page {
     uint64_t object; /* shared object of the sphere */
     uint64_t page;   /* number of the page in it */
     uint64_t version;
-    uint32_t writable; /* 1; ACQUIRE: 2, the page was nobody's, its contents follow (MEMORY) */
+    uint32_t writable; /* 1; ACQUIRE: 2, the page was nobody's, its contents follow (MEMORY); PAGE_COPIED */
     uint32_t from;     /* ACQUIRE: 1 + the stream that ended while it had the page; 0: it was released, or nobody's */
 };
+
+/* POKE, code: nothing is written, but pages of private mappings of the file that has the number `addr` are borrowed from now on. */
+#define POKE_BORROWS 1
+
+/* ACQUIRE: no page of an object comes, but `version` pages of memory, from number `page` on, which were borrowed, become the
+ * program's own; their contents follow (MEMORY), unless they lie behind the file's end. `version` 0: there is no such page. */
+#define PAGE_COPIED 3
 
 /* Behind the ev_page of an ACQUIRE, if there is room: what the page holds when it comes, as the blocks of 64 bytes that follow. */
 #define CONTENTS_BLOCK 64u

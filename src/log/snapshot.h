@@ -83,11 +83,15 @@ struct snapshot_thread {
     char name[16]; /* that the program gave it; "": none */
 };
 
+#define REGION_TRACKED 1      /* its pages are acquired and released */
+#define REGION_SHOWS_SHARED 2 /* private: `object` is what it shows where the program has not written */
+#define REGION_BORROWED 4     /* with it: pages are copied when they are touched */
+
 struct snapshot_region {
     struct ev_map map;
-    uint64_t object;  /* shared memory: its number (snapshot_object); 0: none */
-    uint32_t tracked; /* its pages are acquired and released */
-    uint32_t birth;   /* of its file, as in ev_mapped.flags */
+    uint64_t object; /* shared memory: its number (snapshot_object); 0: none */
+    uint32_t flags;  /* REGION_* */
+    uint32_t birth;  /* of its file, as in ev_mapped.flags */
 };
 
 /* Memory that children of the process are not to have, or to find empty. */

@@ -280,7 +280,7 @@ static void track_all(const struct mapping *m) {
     size_t at = aspace_first_above(m->start) + 1;
     if (at < as->n && as->list[at].object == object && as->list[at].tracked) return; /* they all are */
     for (size_t i = 0; i < as->n; i++) {
-        if (as->list[i].object != object || as->list[i].tracked) continue;
+        if (as->list[i].object != object || as->list[i].tracked || as->list[i].shows_shared) continue;
         as->list[i].tracked = true;
         shared_reprotect(as->list[i].start, as->list[i].end);
     }
@@ -301,6 +301,21 @@ const struct mapping *aspace_next(gaddr addr) {
 void aspace_track(gaddr addr) {
     size_t i = aspace_first_above(addr);
     if (i < as->n && as->list[i].start <= addr) as->list[i].tracked = true;
+}
+
+void aspace_show_shared(gaddr addr, uint64_t object) {
+    struct mapping *m = &as->list[aspace_first_above(addr)];
+    m->object = object;
+    m->shows_shared = true;
+    m->was_writable = true; /* kept translations are those of the file as it was */
+}
+
+void aspace_borrow(gaddr start, gaddr end, bool borrowed) {
+    aspace_list_split(start);
+    aspace_list_split(end);
+    for (size_t i = aspace_first_above(start); i < as->n && as->list[i].start < end; i++)
+        as->list[i].borrowed = borrowed;
+    aspace_list_merge(start, end);
 }
 
 /* ---- calls ---- */
@@ -490,7 +505,9 @@ long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr n
     if (new_len > old_len && !within_limits(new_len - old_len, is_data(m.prot, m.flags)))
         return lock_drop(&cache_lock), -ENOMEM;
     code_watch_forget(old, old + MAX(old_len, PAGE_SIZE));
-    bool in_pieces = m.tracked || (track_closes && !is_shared(m.flags));
+    bool in_pieces = m.tracked || m.shows_shared || (track_closes && !is_shared(m.flags));
+    if (m.shows_shared && old_len)
+        SYS(mprotect, old, old_len, PROT_READ | PROT_WRITE); /* the kernel counts it alike, then */
     if (in_pieces && old_len) SYS(mprotect, old, old_len, aspace_host_prot((int)m.prot)); /* one for the kernel */
     long got;
     if (flags & MREMAP_FIXED) {
@@ -515,6 +532,7 @@ long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr n
         }
         m.start = (gaddr)got;
         m.end = m.start + new_len;
+        m.borrowed = m.shows_shared; /* it may have been in part */
         aspace_list_add(&m);
     }
     track_changed(old, old + old_len);

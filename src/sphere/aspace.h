@@ -14,8 +14,10 @@ struct mapping {
     uint32_t flags;  /* MAP_* of the mmap call */
     uint64_t offset; /* in the file */
     struct file_id file;
-    uint64_t object;   /* shared memory: its number (shared.h); 0: none */
+    uint64_t object;   /* shared memory: its number (shared.h), also if it is shown privately; 0: none */
     bool tracked;      /* its pages are owned by one address space at a time */
+    bool shows_shared; /* private, of a file that other processes change */
+    bool borrowed;     /* with it: closed until it is touched, and copied then (borrowed.h) */
     bool was_writable; /* private file pages may differ from the file */
     bool runtime;      /* a cache window of ours: the program must not see or touch it */
     char name[16];     /* "[heap]", "[stack]", "[vdso]": what /proc/self/maps shows for it, or "" */
@@ -66,6 +68,10 @@ const struct mapping *aspace_peek(gaddr addr);
 const struct mapping *aspace_next(gaddr addr);
 /* Shared memory at addr becomes tracked; caller holds cache_lock. */
 void aspace_track(gaddr addr);
+/* The private mapping at addr shows that object; caller holds cache_lock. */
+void aspace_show_shared(gaddr addr, uint64_t object);
+/* [start, end) of such a mapping is borrowed, or no longer. Caller holds cache_lock. */
+void aspace_borrow(gaddr start, gaddr end, bool borrowed);
 /* What the kernel is asked for when the program asks for prot. */
 int aspace_host_prot(int prot);
 /* Private pages in [start, end) were changed though they cannot be written: kept translations of their file do not fit any more.

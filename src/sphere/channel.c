@@ -101,6 +101,8 @@ static bool claim(struct ring *r, enum ring_state state, uint64_t stream, uint64
     r->head = r->tail = from;
     r->writer_waits = r->reader_waits = 0;
     r->ended = RING_NOT_ENDED;
+    r->elsewhere = elsewhere;
+    memset(r->maps, 0, sizeof r->maps);
     __atomic_store_n(&r->state, state, __ATOMIC_RELEASE);
     return true;
 }
@@ -170,7 +172,7 @@ void stream_attach_writer(int fd, const struct stream *s) {
     map_ring(fd, s->ring);
     the_stream = *s;
     ring->pid = channel_number_in(fd + 2);
-    elsewhere = ring->pid != SYS(getpid);
+    ring->elsewhere = elsewhere = ring->pid != SYS(getpid);
     next = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
     known = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
     bell = next;

@@ -137,15 +137,15 @@ static bool can_be_read(gaddr pc) {
 
 bool code_watch_code_at(gaddr pc, struct code_range *out) {
     const struct mapping *m = aspace_peek(pc);
-    if (!m || !(m->prot & PROT_EXEC)) return false;
+    if (!m || !(m->prot & PROT_EXEC) || m->borrowed) return false;
     hints_add_code(pc, pc + 2 * PAGE_SIZE); /* no block is on more than two pages */
     out->end = m->end;
     out->checked = false;
     out->patience = NULL;
     bool unseen = (m->flags & MAP_TYPE) != MAP_PRIVATE || code_files_is_loose(m); /* changes without a fault */
-    if (!(m->prot & PROT_WRITE) && !unseen) return true;
-    if (unseen && !can_be_read(pc)) return false; /* the file has been cut off */
-    out->end = PAGE_DOWN(pc) + PAGE_SIZE;         /* every page is looked at by itself */
+    if (!(m->prot & PROT_WRITE) && !unseen && !m->shows_shared) return true;
+    if ((unseen || m->shows_shared) && !can_be_read(pc)) return false; /* the file has been cut off */
+    out->end = PAGE_DOWN(pc) + PAGE_SIZE;                              /* every page is looked at by itself */
     struct watched *w = add(PAGE_DOWN(pc));
     if (unseen || w->flips >= FLIP_LIMIT) check_for_now(w);
     if (!w->checked && !protect(w, m)) check_for_now(w);

@@ -18,7 +18,7 @@
 #define SEEK_DATA_ 3
 #define SEEK_HOLE_ 4
 
-static uint64_t files[FILES_MAX]; /* numbers of those that are there, each with SHARED_ROOM bytes */
+static uint64_t files[FILES_MAX]; /* numbers of those that are there, each with SHARED_ROOM bytes; 0: free */
 static size_t n_files;
 static int fd; /* 0: none */
 
@@ -33,8 +33,10 @@ struct file_source contents_of(uint64_t object, const struct ev_mapped *first) {
     if (!fd) fd = make();
     while (i < n_files && files[i] != object) i++;
     if (i == n_files) {
-        if (n_files == FILES_MAX) die("more than %d shared files are mapped", FILES_MAX);
-        files[n_files++] = object;
+        for (i = 0; i < n_files && files[i];) i++;
+        if (i == FILES_MAX) die("more than %d shared files are mapped", FILES_MAX);
+        n_files = MAX(n_files, i + 1);
+        files[i] = object;
         if (first) objects_fill(fd, i * SHARED_ROOM, first);
     }
     return (struct file_source){fd, i * SHARED_ROOM};
@@ -43,6 +45,14 @@ struct file_source contents_of(uint64_t object, const struct ev_mapped *first) {
 void contents_cut(struct file_source s, uint64_t size) {
     enum { KEEP_SIZE = 1, PUNCH_HOLE = 2 };
     if (size < SHARED_ROOM) SYS(fallocate, s.fd, KEEP_SIZE | PUNCH_HOLE, s.base + size, SHARED_ROOM - size);
+}
+
+void contents_forget(uint64_t object) {
+    for (size_t i = 0; i < n_files; i++) {
+        if (files[i] != object) continue;
+        contents_cut((struct file_source){fd, i * SHARED_ROOM}, 0);
+        files[i] = 0;
+    }
 }
 
 /* ---- copies ---- */
@@ -56,7 +66,7 @@ static bool next_data(int from, uint64_t *at, uint64_t *end) {
     return *end > *at;
 }
 
-static void copy_data(int from, int to) {
+void contents_copy(int from, int to) {
     for (uint64_t at = 0, end; next_data(from, &at, &end);) {
         SYS(lseek, to, at, 0 /* SEEK_SET */);
         for (long n; at < end && (n = SYS(sendfile, to, from, &at, end - at)) > 0;) {}
@@ -122,7 +132,7 @@ void contents_after_fork(void) {
     if (!fd) return;
     if (SYS(fstat, fd, &st) != 0) die("the contents of shared files are gone");
     int copy = make();
-    copy_data(fd, copy);
+    contents_copy(fd, copy);
     size_t n, room;
     struct area *list = find_areas(st.st_ino, &n, &room);
     for (size_t i = 0; i < n; i++) {

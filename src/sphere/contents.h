@@ -11,6 +11,10 @@ struct file_source contents_of(uint64_t object, const struct ev_mapped *first);
 bool contents_next(uint64_t object, uint64_t *page, void *to);
 /* What lies behind `size` bytes of a file is zero from now on. */
 void contents_cut(struct file_source s, uint64_t size);
+/* Nobody maps it any more; it may be new again. */
+void contents_forget(uint64_t object);
+/* Copies the data of one file to another, which is empty. */
+void contents_copy(int from, int to);
 /* In a copy of the process. */
 void contents_after_fork(void);
 /* Of all of it. */

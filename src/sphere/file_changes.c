@@ -8,6 +8,7 @@
 #include "inproc/fmt.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
+#include "sphere/borrowed.h"
 #include "sphere/code_files.h"
 #include "sphere/contents.h"
 #include "sphere/debug.h"
@@ -19,6 +20,7 @@
 #include "sphere/shared.h"
 #include "sphere/shared_left.h"
 #include "sphere/sys/special.h"
+#include "sphere/writers.h"
 
 #define FILES_MAX 256
 #define PIECE 32768u
@@ -31,6 +33,8 @@ struct known {
     uint64_t object;         /* shared.h */
     uint64_t size;
     struct file_source copy; /* this process's own; fd 0: none */
+    bool hollow;             /* it has only what has changed */
+    int childs;              /* a copy of it, for a child that is about to be made; 0: none */
     bool in_channel;         /* its contents are there */
 };
 
@@ -78,6 +82,14 @@ void file_changes_opened(struct thread *t, long fd, uint64_t flags) {
     add(&opened, st.st_dev, st.st_ino);
     if (is_mapped(st.st_dev, st.st_ino)) add(&changing, st.st_dev, st.st_ino);
     if (flags & O_TRUNC) log_cut(t, (int)fd);
+    writers_opened(st.st_dev, st.st_ino);
+}
+
+void file_changes_share(struct thread *t) {
+    struct mapping m;
+    for (size_t i = 0; unlikely(changing.n) && aspace_nth(i, &m); i++)
+        if (!m.shows_shared && (m.flags & MAP_TYPE) == MAP_PRIVATE && find(&changing, m.file.dev, m.file.ino))
+            writers_told(t, m.file.dev, m.file.ino, EVF_AT_GATE);
 }
 
 void file_changes_mapped(int fd, const struct file_id *id) {
@@ -127,6 +139,7 @@ static void log_piece(struct change *c, gaddr from, uint32_t len) {
                             .birth = c->birth};
     if (len && !guest_read(v + 1, from, len)) v->len = 0;
     if (c->birth) note_shared(v);
+    if (!v->len) borrowed_cut(v->dev, v->ino, v->size);
     c->at += len;
 }
 
@@ -241,17 +254,20 @@ static void log_cut(struct thread *t, int fd) {
 
 void file_changes_truncated(struct thread *t, gaddr path) {
     char name[4096];
-    if (likely(!changing.n && !shared_has_files()) || guest_read_string(name, path, sizeof name) < 0) return;
+    struct stat st;
+    if (guest_read_string(name, path, sizeof name) < 0) return;
     long fd = SYS(openat, AT_FDCWD, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return;
     log_cut(t, (int)fd);
+    if (is_regular(fd, &st)) writers_cut(st.st_dev, st.st_ino);
     SYS(close, fd);
 }
 
 void file_changes_log(struct thread *t, uint64_t nr, const uint64_t a[6], long ret) {
+    struct stat st;
+    if (unlikely(nr == __NR_ftruncate) && ret == 0 && is_regular((int)a[0], &st)) writers_cut(st.st_dev, st.st_ino);
     if (likely(!changing.n && !shared_has_files()) || ret < 0) return;
     int arg = changed_file(nr);
-    struct stat st;
     struct file_id id;
     if (arg < 0 || !is_regular((int)a[arg], &st)) return;
     bool is_shared = is_shared_file((int)a[arg], &id);
@@ -326,7 +342,8 @@ static void move_mappings(const struct known *k, int fd, uint64_t base) {
     for (size_t i = 0; aspace_nth(i, &m); i++) {
         if (m.runtime || m.tracked || m.file.ino != k->ino || m.file.dev != k->dev) continue;
         if ((m.flags & MAP_TYPE) == MAP_PRIVATE)
-            file_changes_move_private(m.start, m.end, aspace_host_prot((int)m.prot), fd, base + m.offset);
+            file_changes_move_private(m.start, m.end, m.borrowed ? PROT_NONE : aspace_host_prot((int)m.prot), fd,
+                                      base + m.offset);
         else
             SYS(mmap, m.start, m.end - m.start, aspace_host_prot((int)m.prot), MAP_SHARED | MAP_FIXED, fd,
                 base + m.offset);
@@ -342,6 +359,14 @@ static void drop_copy(struct known *k) {
     k->copy.fd = 0;
 }
 
+/* What others have done to the file while this process had it not mapped is in what was kept of it since. */
+static void forget_old_copy(struct known *k, const struct object_name *now) {
+    bool is_same = k->name.lo == now->lo && k->name.hi == now->hi;
+    if (!k->copy.fd || is_same || is_mapped(k->dev, k->ino)) return;
+    if (debug_is_on) contents_forget(k->object);
+    drop_copy(k);
+}
+
 static struct known *note(const struct ev_mapped *v) {
     struct file_id id = id_of(v->dev, v->ino, MAPPED_BIRTH(v->flags));
     struct known *k = add(&mapped, v->dev, v->ino);
@@ -350,6 +375,7 @@ static struct known *note(const struct ev_mapped *v) {
         k->in_channel = false;
         k->object = shared_file(&id);
     }
+    if (!(v->flags & MAPPED_TRACKED) && !k->in_channel) forget_old_copy(k, &v->object);
     k->name = v->object;
     k->size = v->size;
     return k;
@@ -372,13 +398,29 @@ static struct file_source enter_channel(struct known *k, const struct ev_mapped 
     return s;
 }
 
+/* What all mappings show of it comes from the log. */
+static bool is_shown(uint64_t dev, uint64_t ino) {
+    struct mapping m;
+    for (size_t i = 0; aspace_nth(i, &m); i++)
+        if (m.file.ino == ino && m.file.dev == dev && !m.shows_shared) return false;
+    return true;
+}
+
 static struct file_source copy_of(struct known *k) {
     if (!k->copy.fd) {
         struct ev_mapped v = {.object = k->name, .size = k->size};
+        k->hollow = is_shown(k->dev, k->ino);
+        if (k->hollow) v.object = (struct object_name){0, 0};
         k->copy = debug_is_on ? contents_of(k->object, &v) : (struct file_source){objects_copy(&v), 0};
         move_mappings(k, k->copy.fd, k->copy.base);
     }
     return k->copy;
+}
+
+static void fill_hollow(struct known *k, const struct ev_mapped *v) {
+    contents_cut(k->copy, 0);
+    objects_fill(k->copy.fd, k->copy.base, v);
+    k->hollow = false;
 }
 
 /* Recording said so, too; whoever replays may not have seen it. */
@@ -399,20 +441,21 @@ struct file_source file_changes_source(const struct ev_mapped *v) {
     struct known *k = note(v);
     if ((v->flags & MAPPED_TRACKED) || k->in_channel)
         return enter_channel(k, (v->flags & MAPPED_FIRST) || debug_is_on ? v : NULL);
+    if (k->copy.fd && k->hollow && !(v->flags & MAPPED_BORROWED)) fill_hollow(k, v);
     if (k->copy.fd) return k->copy;
     bool is_kept = v->object.lo || v->object.hi;
     if (!is_kept) say_missing(v);
     return (struct file_source){is_kept ? objects_open_kept(&v->object) : -1, 0};
 }
 
-/* Where a file has no end of its own: behind others, in the channel or in a worker's memory. */
+/* Copies of files have no end of their own: there may be others behind them, in the channel or in a worker's memory. */
 static void change_in_place(struct file_source s, const struct ev_change *c) {
     if (!c->len) contents_cut(s, c->size);
     if (c->len && c->offset < SHARED_ROOM && c->len <= SHARED_ROOM - c->offset)
         SYS(pwrite64, s.fd, c + 1, c->len, s.base + c->offset);
 }
 
-/* Where a file has no end of its own, the kernel does not know that what the program wrote behind it in private mappings goes, too. */
+/* So the kernel does not know that what the program wrote behind it in private mappings goes, too. */
 static void drop_private_behind(const struct ev_change *c) {
     struct mapping m;
     for (size_t i = 0; aspace_nth(i, &m); i++) {
@@ -423,11 +466,6 @@ static void drop_private_behind(const struct ev_change *c) {
     }
 }
 
-static void change_copy(int fd, const struct ev_change *c) {
-    SYS(ftruncate, fd, c->size);
-    if (c->len) SYS(pwrite64, fd, c + 1, c->len, c->offset);
-}
-
 void file_changes_apply(const struct ev_change *c) {
     code_files_changed(c->dev, c->ino);
     struct known *k = find(&mapped, c->dev, c->ino);
@@ -436,12 +474,49 @@ void file_changes_apply(const struct ev_change *c) {
         if (!c->len) page_log_forget();
         change_in_place(tracked_source(shared_file(&id), NULL), c);
     } else if (k && !k->in_channel) {
-        struct file_source s = copy_of(k);
-        if (debug_is_on)
-            change_in_place(s, c);
-        else
-            change_copy(s.fd, c);
+        change_in_place(copy_of(k), c);
     }
-    if (k && !c->len && (k->in_channel || debug_is_on)) drop_private_behind(c);
+    if (k && !c->len) drop_private_behind(c);
+    if (!c->len) borrowed_cut(c->dev, c->ino, c->size);
     if (unlikely(debug_is_on)) watch_remap();
+}
+
+void file_changes_shown(void) {
+    for (size_t i = 0; i < mapped.n; i++) {
+        struct known *k = &mapped.list[i];
+        if (!k->copy.fd || k->hollow || !is_shown(k->dev, k->ino)) continue;
+        contents_cut(k->copy, 0);
+        k->hollow = true;
+    }
+}
+
+void file_changes_grow(uint64_t dev, uint64_t ino) {
+    struct known *k = find(&mapped, dev, ino);
+    if (k && !k->in_channel) copy_of(k);
+}
+
+/* ---- forks ---- */
+
+void file_changes_before_fork(void) {
+    for (size_t i = 0; i < mapped.n; i++) {
+        struct known *k = &mapped.list[i];
+        if (!k->copy.fd || !is_mapped(k->dev, k->ino)) continue;
+        k->childs = objects_copy(&(struct ev_mapped){0});
+        contents_copy(k->copy.fd, k->childs);
+    }
+}
+
+void file_changes_after_fork(bool is_child) {
+    for (size_t i = 0; i < mapped.n; i++) {
+        struct known *k = &mapped.list[i];
+        int given = k->childs;
+        k->childs = 0;
+        if (is_child && k->copy.fd) {
+            drop_copy(k);
+            if (given) move_mappings(k, given, 0);
+            k->copy.fd = given;
+        } else if (given) {
+            SYS(close, given);
+        }
+    }
 }

@@ -13,6 +13,8 @@
 /* Recording: a file was opened, or is about to be mapped. */
 void file_changes_opened(struct thread *t, long fd, uint64_t flags);
 void file_changes_mapped(int fd, const struct file_id *id);
+/* A child is about to be made, which may write to what this process has open and mapped privately, and the other way round. */
+void file_changes_share(struct thread *t);
 /* The CHANGE events of a call that is done, behind its SYSCALL. */
 void file_changes_log(struct thread *t, uint64_t nr, const uint64_t a[6], long ret);
 /* The same for truncate(path). */
@@ -36,6 +38,13 @@ struct file_source file_changes_source(const struct ev_mapped *v);
 uint64_t file_changes_object(const struct ev_mapped *v);
 /* Maps the contents at `offset` of fd; pages of this private mapping that the program has written stay as they are. */
 void file_changes_move_private(gaddr start, gaddr end, int prot, int fd, uint64_t offset);
+/* Mappings have begun to show what others make of their file: what is not mapped otherwise need not be known any more. */
+void file_changes_shown(void);
+/* What is mapped of the file may be longer from now on than what was kept of it. */
+void file_changes_grow(uint64_t dev, uint64_t ino);
+/* What this process has for itself of files, its child will have for itself, too. */
+void file_changes_before_fork(void);
+void file_changes_after_fork(bool is_child);
 /* Makes a change in what this process, or all of them, have mapped. */
 void file_changes_apply(const struct ev_change *c);
 

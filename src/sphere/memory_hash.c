@@ -91,7 +91,7 @@ static bool look_at_memory(bool with_shared, visit_page *visit, struct ev_hash *
     if (pagemap < 0) return false;
     struct mapping m;
     for (size_t i = 0; aspace_nth(i, &m); i++)
-        if (!m.runtime && (m.prot & PROT_READ) && (with_shared || is_private(&m)))
+        if (!m.runtime && !m.borrowed && (m.prot & PROT_READ) && (with_shared || (is_private(&m) && !m.shows_shared)))
             look_at_range((int)pagemap, m.start, m.end, visit, h);
     SYS(close, pagemap);
     return true;

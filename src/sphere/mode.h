@@ -47,6 +47,8 @@ struct mode {
 
     /* Shared memory: the page is to be owned when this returns; it is mapped at addr. */
     void (*acquire)(struct thread *t, struct shared_at at, gaddr addr);
+    /* Private memory that shows a shared file: the page at addr, which is borrowed, becomes the program's own, if there is one. */
+    void (*copy)(struct thread *t, gaddr addr, bool faulted);
     /* Shared memory: does the instruction at t's pc, which touches that page, if the page is nobody's. */
     bool (*access)(struct thread *t, struct shared_at at, const struct value_access *a, bool faulted);
     /* Whether a shared mapping of a file, new, is tracked. */

@@ -12,6 +12,7 @@
 #include "inproc/fmt.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
+#include "sphere/borrowed.h"
 #include "sphere/channel.h"
 #include "sphere/event_log.h"
 #include "sphere/runtime.h"
@@ -19,6 +20,7 @@
 #include "sphere/shared_left.h"
 #include "sphere/signals.h"
 #include "sphere/sys/special.h"
+#include "sphere/writers.h"
 
 #define PROBES 64
 #define LARGE (1ull << 30) /* such a file takes so long to keep that it is worth a look whether that is needed */
@@ -158,6 +160,15 @@ static uint64_t first_mapping(struct thread *t, const struct mapping *m, uint64_
     return MAPPED_FIRST | MAPPED_OWNED;
 }
 
+/* A private mapping, new, of a file that others change, or may change at any time. */
+static uint64_t show_private(const struct mapping *m) {
+    uint64_t object = shared_file(&m->file);
+    bool is_tracked = shared_has_files() && shared_object_is_known(object);
+    if (!is_tracked && !writers_has(&m->file)) return 0;
+    borrowed_show(object);
+    return is_tracked ? MAPPED_TRACKED : MAPPED_BORROWED;
+}
+
 /* What a System V segment holds that was there before the recording. */
 static void log_segment(struct thread *t, const struct mapping *m) {
     for (gaddr page = m->start; page < m->end; page += PAGE_SIZE)
@@ -207,9 +218,11 @@ void objects_log_mapped(struct thread *t, uint64_t nr, const uint64_t a[6], long
     if (m.flags & MAP_ANONYMOUS) v->flags |= MAPPED_ANONYMOUS;
     if ((m.flags & MAP_ANONYMOUS) && (m.flags & MAP_TYPE) == MAP_PRIVATE) v->flags |= MAPPED_PRIVATE;
     if (nr == __NR_mmap) v->object = objects_name(&m.file);
+    if ((m.flags & MAP_TYPE) == MAP_PRIVATE && m.file.ino) v->flags |= show_private(&m);
     if (!m.tracked || (m.flags & MAP_ANONYMOUS)) return;
     int fd = nr == __NR_mmap ? (int)a[4] : -1;
     v->flags |= MAPPED_TRACKED | first_mapping(t, &m, size, fd);
+    borrowed_show(m.object);
     left_object(m.object, v, shared_is_in_memory(fd), m.was_writable || nr != __NR_mmap);
     if (!(v->flags & MAPPED_OWNED)) return;
     if (nr != __NR_shmat)
@@ -298,7 +311,7 @@ uint64_t objects_tracked(uint64_t object, const struct ev_mapped *first) {
 
 int objects_copy(const struct ev_mapped *m) {
     long fd = SYS(memfd_create, "reprise", 1 /* MFD_CLOEXEC */);
-    if (fd < 0 || SYS(ftruncate, fd, m->size) != 0) die("no memory for a copy of a file of %lu bytes", m->size);
+    if (fd < 0 || SYS(ftruncate, fd, SHARED_ROOM) != 0) die("no memory for a copy of a file of %lu bytes", m->size);
     objects_fill((int)fd, 0, m);
     return (int)fd;
 }

@@ -8,6 +8,7 @@
 #include "inproc/sys.h"
 #include "recorder/order.h"
 #include "sphere/aspace.h"
+#include "sphere/borrowed.h"
 #include "sphere/checkpoint.h"
 #include "sphere/cpu_level.h"
 #include "sphere/event_log.h"
@@ -24,6 +25,9 @@
 #include "sphere/snapshot.h"
 #include "sphere/trace_record.h"
 #include "sphere/traced.h"
+#include "sphere/writers.h"
+
+#define SIGBUS_ 7
 
 /* ---- the gate ---- */
 
@@ -75,6 +79,10 @@ static void on_syscall(struct tblock *tb) {
         checkpoint_park(t, true);
         order_yield(t);
     }
+    if (unlikely(writers_due)) {
+        checkpoint_park(t, true);
+        writers_tell(t);
+    }
     if (unlikely(shared_active) && shared_is_wanted()) shared_serve(t, EVF_AT_GATE, nr != __NR_sched_yield);
     if (traced_may(t)) {
         if (!traced_gate(tb, next)) return;
@@ -102,6 +110,15 @@ static void on_syscall(struct tblock *tb) {
         signals_sigreturn(tb, a);
         record_behind(t, nr);
         break;
+    case __NR_mmap:
+    case __NR_open:
+    case __NR_openat:
+    case __NR_creat:
+    case __NR_truncate:
+        if (writers_foresee(nr, a)) {
+            checkpoint_park(t, true);
+            writers_tell(t);
+        } /* fall through */
     default:
         if (unlikely(record_kills_itself(t, nr, a))) record_kill_self(tb, nr, a);
         record_ordinary(tb, nr, a, next, flags);
@@ -147,6 +164,7 @@ static bool on_signal(struct thread *t, struct pending_signal *s, uint8_t flags)
     v->trapno = t->fault_trapno;
     v->cr2 = t->fault_cr2;
     stream_commit();
+    if (unlikely(borrowed_any) && s->is_fault && s->info.signo == SIGBUS_) borrowed_bus(t->fault_cr2);
     return true;
 }
 
@@ -251,6 +269,7 @@ void record_start(struct thread *t, const struct load_result *r, uint64_t parent
         if (!m.runtime) log_contents(t, &m, false);
     stream_commit();
     checkpoint_start();
+    writers_start();
     ticks_set_budget(t->tb, record_budget(t));
 }
 
@@ -280,6 +299,7 @@ const struct mode mode_record = {
     .map_kernels = packet_ring_map,
     .keep_file = record_keep_file,
     .acquire = shared_acquire,
+    .copy = borrowed_copy,
     .access = values_record,
     .tracks = shared_tracks,
     .before_clone = record_before_clone,

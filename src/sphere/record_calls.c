@@ -32,6 +32,7 @@
 #include "sphere/thread_end.h"
 #include "sphere/traced.h"
 #include "sphere/vdso.h"
+#include "sphere/writers.h"
 
 #define SIGSTOP_ 19
 #define CHECK_CALLS 100            /* so many calls from one hash to the next, or more: */
@@ -264,7 +265,10 @@ static long send_stop(struct tblock *tb, uint64_t nr, uint64_t a[6], int pid) {
 static long issue_plain(struct tblock *tb, uint64_t nr, uint64_t a[6], bool lends) {
     bool keeps = shared_has_files() && file_changes_hold(tb->thread, nr, a);
     bool shared = lends && order_is_shared() && !keeps;
-    return unlikely(shared_active) ? issue_holding(tb, nr, a, shared) : issue_either(tb, nr, a, shared);
+    long ret = unlikely(shared_active) ? issue_holding(tb, nr, a, shared) : issue_either(tb, nr, a, shared);
+    if (unlikely(ret == -EFAULT) && shared && shared_active)
+        ret = issue_holding(tb, nr, a, shared); /* borrowed since */
+    return ret;
 }
 
 /* aio_issue_fn */
@@ -349,6 +353,7 @@ static void follow_files(struct thread *t, uint64_t nr, const uint64_t a[6], lon
 void record_keep_file(int fd, const struct file_id *id, bool tracked) {
     objects_keep(fd, id, tracked);
     file_changes_mapped(fd, id);
+    writers_map(id);
 }
 
 static uint64_t own_cpu_ns(void) {

@@ -8,6 +8,7 @@
 #include "recorder/order.h"
 #include "sphere/checkpoint.h"
 #include "sphere/event_log.h"
+#include "sphere/file_changes.h"
 #include "sphere/memory_hash.h"
 #include "sphere/mode.h"
 #include "sphere/schedule.h"
@@ -17,6 +18,7 @@
 #include "sphere/task_state.h"
 #include "sphere/thread_end.h"
 #include "sphere/traced.h"
+#include "sphere/writers.h"
 
 #define SIGKILL_ 9
 
@@ -63,7 +65,9 @@ static void forked_unrecorded(struct thread *t) {
 
 /* No ring is left, or recording has ended: the child goes on by itself. */
 static bool announce_fork(struct thread *t) {
+    file_changes_share(t);
     bool recorded = stream_new(&child_stream);
+    if (recorded) writers_fork(child_stream.ring);
     if (!recorded) child_stream = (struct stream){UINT64_MAX, CHANNEL_RINGS};
     log_child(t, EV_FORK, child_stream.number, 0);
     return recorded;

@@ -209,5 +209,6 @@ const struct mode mode_replay = {
     .thread_killed = replay_thread_killed,
     .death = replay_death,
     .acquire = replay_acquire,
+    .copy = replay_copy,
     .access = replay_access,
 };

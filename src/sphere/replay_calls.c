@@ -6,8 +6,10 @@
 #include "inproc/fmt.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
+#include "log/snapshot.h"
 #include "sphere/aio.h"
 #include "sphere/aspace.h"
+#include "sphere/borrowed.h"
 #include "sphere/code_watch.h"
 #include "sphere/contents.h"
 #include "sphere/debug.h"
@@ -56,6 +58,7 @@ void replay_take_memory(struct thread *t) {
 static void map_again(struct thread *t, struct mapping *m, bool is_file) {
     struct file_source from = {.fd = -1};
     bool shared = (m->flags & MAP_TYPE) != MAP_PRIVATE;
+    bool is_shown = false;
     uint64_t owned = 0; /* pages */
     if (is_file) {
         const struct event *e = stream_peek();
@@ -70,7 +73,8 @@ static void map_again(struct thread *t, struct mapping *m, bool is_file) {
             if (v.flags & MAPPED_PRIVATE) m->flags = (m->flags & ~(uint32_t)MAP_TYPE) | MAP_PRIVATE;
         } else {
             m->file = file_of(&v);
-            m->tracked = v.flags & MAPPED_TRACKED;
+            is_shown = v.flags & (MAPPED_TRACKED | MAPPED_BORROWED);
+            m->tracked = shared && (v.flags & MAPPED_TRACKED);
             if (m->tracked) m->object = shared_file(&m->file);
             from = file_changes_source(&v);
         }
@@ -81,9 +85,9 @@ static void map_again(struct thread *t, struct mapping *m, bool is_file) {
     if (debug_is_on && shared && is_kept) m->flags = (m->flags & ~(uint32_t)MAP_TYPE) | MAP_PRIVATE;
     long ret = aspace_restore(m, from.fd, from.base);
     if (ret) replay_diverged(t, NULL, "mapping fails", 0, (uint64_t)-ret);
-    if (!owned) return;
-    shared_own(shared_file(&m->file), owned);
-    replay_take_memory(t);
+    if (owned) shared_own(shared_file(&m->file), owned);
+    if (is_shown) borrowed_show(shared_file(&m->file));
+    if (owned) replay_take_memory(t);
 }
 
 /* Private pages of files are the process's own from then on: what is written to the file later does not show in them. */
@@ -131,9 +135,9 @@ static void setup_again(struct thread *t, const uint64_t a[6]) {
 
 /* Advice that is more than a hint; hints may be unknown to another kernel. */
 static bool changes_memory(int advice) {
-    enum { DONTNEED_LOCKED = 24, GUARD_INSTALL = 102, GUARD_REMOVE = 103 };
     return advice == MADV_DONTNEED || (advice >= MADV_REMOVE && advice <= MADV_DOFORK) || advice == MADV_WIPEONFORK ||
-           advice == MADV_KEEPONFORK || advice == DONTNEED_LOCKED || advice == GUARD_INSTALL || advice == GUARD_REMOVE;
+           advice == MADV_KEEPONFORK || advice == ADVICE_DONTNEED_LOCKED || advice == ADVICE_GUARD_INSTALL ||
+           advice == ADVICE_GUARD_REMOVE;
 }
 
 /* Ranges with holes: what comes before is changed all the same. */
@@ -155,9 +159,8 @@ static void protect_up_to_file(gaddr start, uint64_t len, int prot) {
 /* A worker has shared memory for itself (aspace_restore), privately: advice that takes nothing from memory that is shared would clear it,
  * and what clears it would be refused. */
 static long advise_private(struct tblock *tb, const struct mapping *m, uint64_t b[6]) {
-    enum { DONTNEED_LOCKED = 24 };
     if ((m->flags & MAP_TYPE) == MAP_PRIVATE || m->file.ino) return sys_madvise(tb, b);
-    if (b[2] == MADV_DONTNEED || b[2] == DONTNEED_LOCKED) return 0;
+    if (b[2] == MADV_DONTNEED || b[2] == ADVICE_DONTNEED_LOCKED) return 0;
     if (b[2] == MADV_REMOVE) b[2] = MADV_DONTNEED;
     return sys_madvise(tb, b);
 }
@@ -166,10 +169,11 @@ static long advise_again(struct tblock *tb, uint64_t a[6]) {
     if (likely(!debug_is_on)) return sys_madvise(tb, a);
     gaddr end = a[0] + PAGE_UP(a[1]), covered = 0;
     long ret = 0;
-    struct mapping m;
-    for (size_t i = 0; !ret && aspace_nth(i, &m); i++) {
-        gaddr lo = MAX(m.start, a[0]), hi = MIN(m.end, end);
-        if (lo >= hi) continue;
+    const struct mapping *next;
+    for (gaddr at = a[0]; !ret && at < end && (next = aspace_next(at)) && next->start < end;) {
+        struct mapping m = *next; /* it may be split on the way */
+        gaddr lo = MAX(m.start, at), hi = MIN(m.end, end);
+        at = hi;
         covered += hi - lo;
         ret = advise_private(tb, &m, (uint64_t[6]){lo, hi - lo, a[2]});
     }
@@ -239,12 +243,15 @@ static void put_map(struct thread *t, const struct mapping *m, int fd, uint64_t 
     if (ret) replay_diverged(t, NULL, "the program cannot be mapped", m->start, (uint64_t)-ret);
 }
 
-void replay_restore_shared(struct thread *t, const struct ev_map *v, uint32_t birth, uint64_t object, bool tracked) {
-    struct mapping m = mapping_of(v, birth);
+void replay_restore_shared(struct thread *t, const struct snapshot_region *r) {
+    struct mapping m = mapping_of(&r->map, r->birth);
     struct file_source from = {.fd = -1};
-    m.tracked = tracked;
-    m.object = object;
-    if (shared_is_file(object)) from = contents_of(object, NULL);
+    m.tracked = r->flags & REGION_TRACKED;
+    m.shows_shared = r->flags & REGION_SHOWS_SHARED;
+    m.borrowed = r->flags & REGION_BORROWED;
+    m.object = r->object;
+    borrowed_any |= m.shows_shared;
+    if (shared_is_file(r->object)) from = contents_of(r->object, NULL);
     put_map(t, &m, from.fd, from.base);
 }
 

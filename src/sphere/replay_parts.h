@@ -58,6 +58,7 @@ void replay_release(const struct event *e);
 void replay_acquire_next(struct thread *t, const struct event *e);
 /* mode.acquire, mode.access */
 void replay_acquire(struct thread *t, struct shared_at at, gaddr addr);
+void replay_copy(struct thread *t, gaddr addr, bool faulted);
 bool replay_access(struct thread *t, struct shared_at at, const struct value_access *a, bool faulted);
 
 /* ---- replay_stops.c ---- */

@@ -5,7 +5,10 @@
 
 #include "inproc/fmt.h"
 #include "inproc/sys.h"
+#include "sphere/borrowed.h"
 #include "sphere/debug.h"
+#include "sphere/debug_watch.h"
+#include "sphere/file_changes.h"
 #include "sphere/page_log.h"
 #include "sphere/recorded_insn.h"
 #include "sphere/runtime.h"
@@ -99,9 +102,35 @@ static void verify_page(struct thread *t, const struct event *e, const struct ev
         replay_diverged(t, e, "what a shared page holds", v->object, v->page);
 }
 
+static bool can_be_read(gaddr addr) {
+    struct {
+        uint64_t base, len;
+    } here = {(uint64_t)&(uint8_t){0}, 1}, there = {addr, 1};
+    long self = SYS(getpid);
+    return SYS(process_vm_readv, self, &here, 1, &there, 1, 0) == 1;
+}
+
+/* Pages of a private mapping are the program's own from now on; what they hold follows. */
+static void take_copy(struct thread *t, const struct event *e) {
+    const struct ev_page *v = (const struct ev_page *)(e + 1);
+    gaddr start = v->page * PAGE_SIZE, end = start + v->version * PAGE_SIZE;
+    if (!borrowed_pages(start) || v->version > borrowed_pages(start))
+        replay_diverged(t, e, "a copy of a shared file", start, v->version);
+    if (!v->version) return stream_take(); /* there was nothing */
+    struct mapping m;
+    borrowed_open(start, end);
+    stream_take();
+    const struct event *what = stream_peek(); /* in a part of the file that it had not when it was kept, maybe */
+    if (what && what->kind == EV_MEMORY && aspace_find(start, &m) && !can_be_read(start))
+        file_changes_grow(m.file.dev, m.file.ino);
+    replay_take_memory(t);
+    for (gaddr page = start; unlikely(debug_is_on) && page < end; page += PAGE_SIZE) watch_came(page);
+}
+
 void replay_acquire_next(struct thread *t, const struct event *e) {
     replay_verify(t, e, EV_ACQUIRE, "shared page");
     struct ev_page v = *(const struct ev_page *)(e + 1);
+    if (v.writable == PAGE_COPIED) return take_copy(t, e);
     struct shared_at at = {v.object, v.page};
     if (likely(!debug_is_on)) await_page(t, e, &v);
     bool is_here = shared_owns(at); /* another R-thread has got it */
@@ -135,5 +164,18 @@ void replay_acquire(struct thread *t, struct shared_at at, gaddr addr) {
         if (e->kind != EV_ACQUIRE) replay_diverged(t, e, "access to a shared page of others", e->kind, EV_ACQUIRE);
         replay_acquire_next(t, e);
     } while (!shared_owns(at));
+    replay_set_budget(t);
+}
+
+/* mode.copy */
+void replay_copy(struct thread *t, gaddr addr, bool faulted) {
+    bool is_done;
+    do {
+        const struct event *e = replay_next_of(t);
+        if (e->kind != EV_ACQUIRE) replay_diverged(t, e, "access to a borrowed page", e->kind, EV_ACQUIRE);
+        const struct ev_page *v = (const struct ev_page *)(e + 1);
+        is_done = v->writable == PAGE_COPIED && !v->version && v->page == addr / PAGE_SIZE;
+        replay_acquire_next(t, e);
+    } while (!is_done && borrowed_pages(addr));
     replay_set_budget(t);
 }

@@ -2,6 +2,7 @@
 
 #include "inproc/fmt.h"
 #include "inproc/str.h"
+#include "sphere/borrowed.h"
 #include "sphere/debug.h"
 #include "sphere/event_log.h"
 #include "sphere/file_changes.h"
@@ -66,7 +67,12 @@ void replay_deliver(struct thread *t, const struct event *e) {
 
 void replay_poke(struct thread *t, const struct event *e) {
     replay_verify(t, e, EV_POKE, "memory written by another process");
-    replay_put(t, e);
+    if (e->code == POKE_BORROWS) {
+        borrowed_show(((const struct ev_memory *)(e + 1))->addr);
+        file_changes_shown();
+    } else {
+        replay_put(t, e);
+    }
     stream_take();
 }
 
@@ -212,6 +218,7 @@ bool replay_signal(struct thread *t, struct pending_signal *s, uint8_t flags) {
     }
     stream_take();
     shared_had_bus();
+    if (unlikely(borrowed_any) && s->info.signo == SIGBUS_) borrowed_bus(t->fault_cr2);
     const struct event *next = stream_peek();
     if (next) replay_set_budget(t);
     return true;

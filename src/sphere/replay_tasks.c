@@ -10,6 +10,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/debug.h"
+#include "sphere/file_changes.h"
 #include "sphere/fork_advice.h"
 #include "sphere/page_log.h"
 #include "sphere/runtime.h"
@@ -167,8 +168,10 @@ static bool do_fork(struct thread *t, const struct event *e) {
         debug_begin(t);
         return true;
     }
+    file_changes_before_fork();
     long pid = SYS(fork);
     if (pid < 0) die("cannot fork to replay a process (error %ld)", -pid);
+    file_changes_after_fork(pid == 0);
     if (pid == 0) forked_child(t, stream);
     return pid == 0;
 }

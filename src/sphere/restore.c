@@ -286,9 +286,9 @@ static void restore_mappings(struct thread *t, const struct snapshot *s) {
     const struct snapshot_region *r =
         (const void *)(threads + s->n_threads * (sizeof(struct snapshot_thread) + s->extended_size));
     for (uint32_t i = 0; i < s->n_regions; i++) {
-        bool is_anonymous = r[i].map.flags & MAP_ANONYMOUS;
-        if (r[i].object && (r[i].tracked || is_anonymous))
-            replay_restore_shared(t, &r[i].map, r[i].birth, r[i].object, r[i].tracked);
+        bool is_shared = (r[i].flags & (REGION_TRACKED | REGION_SHOWS_SHARED)) || (r[i].map.flags & MAP_ANONYMOUS);
+        if (r[i].object && is_shared)
+            replay_restore_shared(t, &r[i]);
         else
             replay_restore_map(t, &r[i].map, r[i].birth);
     }

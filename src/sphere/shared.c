@@ -9,6 +9,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "recorder/order.h"
+#include "sphere/borrowed.h"
 #include "sphere/channel.h"
 #include "sphere/code_watch.h"
 #include "sphere/debug.h"
@@ -188,12 +189,12 @@ struct shared_at shared_page_of(const struct mapping *m, gaddr addr) {
 }
 
 /* Code that is not ours is not there, so it has no translations: running it faults, and translating looks no further. */
-static void close_pages(const struct mapping *m, gaddr start, size_t len) {
+void shared_close_pages(const struct mapping *m, gaddr start, size_t len) {
     if (m->prot & PROT_EXEC) code_watch_forget(start, start + len);
     SYS(mprotect, start, len, PROT_NONE);
 }
 
-static void note_tracked(const struct mapping *m) {
+void shared_note(const struct mapping *m) {
     shared_active = true;
     shared_lowest = MIN(shared_lowest, m->start);
     shared_highest = MAX(shared_highest, m->end);
@@ -204,17 +205,23 @@ static bool stays_open; /* for now */
 void shared_reprotect(gaddr start, gaddr end) {
     const struct mapping *m;
     for (gaddr at = start; at < end && (m = aspace_next(at)) && m->start < end; at = m->end) {
-        if (!m->tracked) continue;
-        note_tracked(m);
+        if (!m->tracked && !m->borrowed) continue;
+        shared_note(m);
         if (unlikely(stays_open)) continue;
         gaddr stop = MIN(m->end, end), lo = MAX(m->start, at);
+        if (m->borrowed) {
+            shared_close_pages(m, lo, stop - lo);
+            continue;
+        }
         for (gaddr run; lo < stop; lo = run) { /* runs of pages that are not owned */
             bool ours = shared_owns(shared_page_of(m, lo));
             for (run = lo + PAGE_SIZE; run < stop && shared_owns(shared_page_of(m, run)) == ours;) run += PAGE_SIZE;
-            if (!ours) close_pages(m, lo, run - lo);
+            if (!ours) shared_close_pages(m, lo, run - lo);
         }
     }
 }
+
+/* ---- views ---- */
 
 /* Where the mapping shows the page; 0: it does not. */
 static gaddr address_in(const struct mapping *m, struct shared_at at) {
@@ -248,7 +255,7 @@ void shared_each_view(struct shared_at at, void (*visit)(const struct mapping *m
     lock_drop(&cache_lock);
 }
 
-static void close_view(const struct mapping *m, gaddr addr) { close_pages(m, addr, PAGE_SIZE); }
+static void close_view(const struct mapping *m, gaddr addr) { shared_close_pages(m, addr, PAGE_SIZE); }
 
 static void open_view(const struct mapping *m, gaddr addr) {
     SYS(mprotect, addr, PAGE_SIZE, aspace_host_prot((int)m->prot));
@@ -261,6 +268,7 @@ void shared_take(struct shared_at at) {
 }
 
 void shared_give(struct shared_at at) {
+    if (unlikely(borrowed_any)) borrowed_give(at);
     uint64_t *w = owned_word(at, false);
     if (w) *w &= ~(1ull << (at.page % 64));
     shared_each_view(at, close_view);
@@ -292,7 +300,7 @@ void shared_before_fork(void (*claim_pages)(uint64_t object, uint64_t page, uint
     const struct mapping *m;
     for (gaddr from = 0; (m = aspace_next(from)); from = m->end) {
         if (!is_inheritable(m)) continue;
-        note_tracked(m);
+        shared_note(m);
         aspace_track(m->start);
         uint64_t first = m->offset / PAGE_SIZE, n = (m->end - m->start) / PAGE_SIZE;
         if (claim_pages) claim_pages(m->object, first, n);
@@ -337,15 +345,16 @@ void shared_close_all(void) {
     lock_take(&cache_lock);
     const struct mapping *m;
     for (gaddr from = 0; (m = aspace_next(from)); from = m->end)
-        if (m->tracked) close_pages(m, m->start, m->end - m->start);
+        if (m->tracked) shared_close_pages(m, m->start, m->end - m->start);
     lock_drop(&cache_lock);
 }
 
 void shared_disown_all(void) {
     if (!shared_active) return;
     frozen_end_all();
-    disown_all();
     lock_take(&cache_lock);
+    if (unlikely(borrowed_any)) borrowed_give_all();
+    disown_all();
     shared_reprotect(0, LAYOUT_GUEST_END);
     lock_drop(&cache_lock);
 }
@@ -359,7 +368,7 @@ void shared_abandon(void) {
     lock_take(&cache_lock);
     const struct mapping *m;
     for (gaddr from = 0; (m = aspace_next(from)); from = m->end)
-        if (m->tracked) SYS(mprotect, m->start, m->end - m->start, aspace_host_prot((int)m->prot));
+        if (m->tracked || m->borrowed) SYS(mprotect, m->start, m->end - m->start, aspace_host_prot((int)m->prot));
     lock_drop(&cache_lock);
 }
 
@@ -368,7 +377,7 @@ void shared_abandon(void) {
 bool shared_is_closed(gaddr addr) {
     if (likely(!shared_may_be(addr, 1))) return false;
     const struct mapping *m = aspace_peek(addr);
-    return m && m->tracked && !shared_owns(shared_page_of(m, addr));
+    return m && (m->borrowed || (m->tracked && !shared_owns(shared_page_of(m, addr))));
 }
 
 bool shared_peek(void *to, gaddr from, size_t n) {
@@ -381,11 +390,13 @@ bool shared_peek(void *to, gaddr from, size_t n) {
 
 bool shared_fault(struct thread *t, gaddr addr, uint64_t err) {
     struct mapping m;
-    if (likely(!shared_may_be(addr, 1)) || !aspace_find(addr, &m) || !m.tracked) return false;
+    if (likely(!shared_may_be(addr, 1)) || !aspace_find(addr, &m) || !(m.tracked || m.borrowed)) return false;
     uint32_t needed = err & PF_WRITE ? PROT_WRITE : PROT_READ | PROT_WRITE | PROT_EXEC;
     struct shared_at at = shared_page_of(&m, addr);
-    if (!(m.prot & needed) || shared_owns(at)) return false;
+    if (!(m.prot & needed) || (!m.borrowed && shared_owns(at))) return false;
+    if (unlikely(m.borrowed) && shared_is_bus(addr)) return true;
     if (unlikely(debug_is_on)) debug_op(t, false);
+    if (unlikely(m.borrowed)) return the_mode->copy(t, PAGE_DOWN(addr), true), true;
     struct value_access a;
     bool is_simple = values_decode(t, &a) && PAGE_DOWN(a.addr) == PAGE_DOWN(addr);
     if (is_simple && the_mode->access(t, at, &a, true)) {
@@ -399,18 +410,19 @@ bool shared_fault(struct thread *t, gaddr addr, uint64_t err) {
     return true;
 }
 
-/* The first page of [start, end) that is tracked, mapped for some use, and not owned. */
+/* The first page of [start, end) that is tracked, mapped for some use, and not owned, or is borrowed (object 0). */
 static bool find_missing(gaddr start, gaddr end, struct shared_at *at, gaddr *addr) {
     bool found = false;
     lock_take(&cache_lock);
     const struct mapping *m;
     for (gaddr from = start; !found && from < end && (m = aspace_next(from)) && m->start < end; from = m->end) {
-        if (!m->tracked || !m->prot) continue;
+        if (!(m->tracked || m->borrowed) || !m->prot) continue;
         gaddr stop = MIN(m->end, end);
         for (gaddr p = MAX(m->start, PAGE_DOWN(from)); !found && p < stop; p += PAGE_SIZE) {
             *at = shared_page_of(m, p);
             *addr = p;
-            found = !shared_owns(*at);
+            found = m->borrowed || !shared_owns(*at);
+            if (m->borrowed) at->object = 0;
         }
     }
     lock_drop(&cache_lock);
@@ -421,7 +433,8 @@ static bool is_tracked(gaddr start, gaddr end) {
     bool found = false;
     lock_take(&cache_lock);
     const struct mapping *m;
-    for (gaddr from = start; !found && (m = aspace_next(from)) && m->start < end; from = m->end) found = m->tracked;
+    for (gaddr from = start; !found && (m = aspace_next(from)) && m->start < end; from = m->end)
+        found = m->tracked || m->borrowed;
     lock_drop(&cache_lock);
     return found;
 }
@@ -439,8 +452,16 @@ void shared_hold(gaddr start, size_t len) {
         t->turn_lent = false;
     }
     while (find_missing(start, end, &at, &addr)) {
-        shared_acquired++;
-        the_mode->acquire(t, at, addr);
+        if (likely(at.object)) {
+            shared_acquired++;
+            the_mode->acquire(t, at, addr);
+            continue;
+        }
+        the_mode->copy(t, addr, false);
+        if (borrowed_pages(addr))
+            start = addr + PAGE_SIZE; /* there is nothing */
+        else
+            shared_acquired++;
     }
     if (lent) {
         t->turn_lent = true;

@@ -49,6 +49,10 @@ void shared_give(struct shared_at at);
 /* So are pages [0, n) of an object that nobody had before. */
 void shared_own(uint64_t object, uint64_t n);
 
+/* Pages of a mapping, tracked or borrowed, cannot be touched any more. Caller holds cache_lock. */
+void shared_close_pages(const struct mapping *m, gaddr start, size_t len);
+/* There is such a mapping. */
+void shared_note(const struct mapping *m);
 /* The mappings of [start, end) are new or have changed. Caller holds cache_lock. */
 void shared_reprotect(gaddr start, gaddr end);
 
@@ -108,7 +112,7 @@ bool shared_leave(void);
 /* Hands over pages that others want. The caller has the turn. flags: EVF_* of the events. computing: it will go on at once. */
 void shared_serve(struct thread *t, uint8_t flags, bool computing);
 /* Pages that are left to outsiders are all with them again. */
-void shared_return_borrowed(struct thread *t, uint8_t flags);
+void shared_return_to_outsiders(struct thread *t, uint8_t flags);
 /* Whether somebody wants one: cheap. */
 bool shared_is_wanted(void);
 void shared_claim(uint64_t object, uint64_t page, uint64_t n);

@@ -368,7 +368,7 @@ void left_removed(gaddr start, gaddr end) {
 void left_after_fork(void) {
     struct mapping m;
     for (size_t i = 0; aspace_nth(i, &m); i++)
-        if (m.object) add_object(m.object);
+        if (m.object && !m.shows_shared) add_object(m.object);
     for (uint32_t i = 0; i < n_objects; i++) objects[i].inherited = true;
     for (uint64_t i = 0; i < copies.room; i++) free_bytes(&copies.slots[i]);
     page_copies_drop(&copies);

@@ -154,15 +154,15 @@ static uint32_t set[SET]; /* index + 1 */
 static uint32_t n_taken;
 
 /* Pages that are left to outsiders, but were needed as a whole: they go back as soon as their time is over. */
-#define BORROWED 16
-static uint32_t borrowed[BORROWED]; /* index + 1 */
-static uint32_t n_borrowed;
+#define VISITING 16
+static uint32_t visiting[VISITING]; /* index + 1 */
+static uint32_t n_visiting;
 
 static void note_taken(const struct shared_page *p) {
     uint32_t entry = (uint32_t)(p - shared_tables()->pages) + 1;
     set[n_taken++ % SET] = entry;
-    if (likely(!p->outsiders) || n_borrowed == BORROWED) return;
-    borrowed[n_borrowed++] = entry;
+    if (likely(!p->outsiders) || n_visiting == VISITING) return;
+    visiting[n_visiting++] = entry;
     shared_ring(self); /* the pager gives it back, if nobody else does */
 }
 
@@ -404,26 +404,26 @@ static void pass_on(uint64_t index, uint64_t to) {
 /* Gives pages back to outsiders. */
 static void give_back(struct thread *t, uint8_t flags, uint64_t now, bool computing) {
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < n_borrowed; i++) {
-        uint64_t index = borrowed[i] - 1ull;
+    for (uint32_t i = 0; i < n_visiting; i++) {
+        uint64_t index = visiting[i] - 1ull;
         const struct shared_page *p = &shared_tables()->pages[index];
         if (owner_of(p, index) != me || !shared_owns(at_index(index))) continue;
         if (now - p->since_ns < (computing ? LEASE_COMPUTING_NS : LEASE_WAITING_NS))
-            borrowed[kept++] = borrowed[i];
+            visiting[kept++] = visiting[i];
         else
             release(t, index, OWNER_VALUES, flags);
     }
-    n_borrowed = kept;
+    n_visiting = kept;
 }
 
-void shared_return_borrowed(struct thread *t, uint8_t flags) {
-    if (unlikely(n_borrowed != 0)) give_back(t, flags, UINT64_MAX, false);
+void shared_return_to_outsiders(struct thread *t, uint8_t flags) {
+    if (unlikely(n_visiting != 0)) give_back(t, flags, UINT64_MAX, false);
     if (unlikely(frozen_any)) frozen_end_all();
 }
 
 bool shared_is_wanted(void) {
     if (!me || unlikely(!shared_is_on())) return false;
-    if (unlikely(n_borrowed != 0)) return true;
+    if (unlikely(n_visiting != 0)) return true;
     if (unlikely(shared_stop_is_due())) return true;
     for (int i = 0; i < SHARED_REQUESTS; i++)
         if (__atomic_load_n(&self->request[i], __ATOMIC_RELAXED)) return true;
@@ -442,7 +442,7 @@ static bool is_due(const struct shared_page *p, uint64_t request, uint64_t now, 
 static bool is_any_due(void) {
     uint64_t now = now_ns();
     if (unlikely(shared_stop_is_due())) return true;
-    if (n_borrowed && now - last_take_ns >= LEASE_COMPUTING_NS) return true;
+    if (n_visiting && now - last_take_ns >= LEASE_COMPUTING_NS) return true;
     for (int i = 0; i < SHARED_REQUESTS; i++) {
         uint64_t request = __atomic_load_n(&self->request[i], __ATOMIC_ACQUIRE);
         if (request && is_due(&shared_tables()->pages[REQUEST_INDEX(request)], request, now, true)) return true;
@@ -455,7 +455,7 @@ void shared_serve(struct thread *t, uint8_t flags, bool computing) {
     if (unlikely(shared_stop_is_due())) shared_stop_here(t, flags);
     uint64_t now = now_ns();
     bool gave = false;
-    if (unlikely(n_borrowed != 0)) give_back(t, flags, now, computing);
+    if (unlikely(n_visiting != 0)) give_back(t, flags, now, computing);
     for (int i = 0; i < SHARED_REQUESTS; i++) {
         uint64_t request = __atomic_load_n(&self->request[i], __ATOMIC_ACQUIRE);
         if (!request) continue;
@@ -615,7 +615,7 @@ void shared_forget_pager(void) {
     pager = NULL;
     me = 0;
     memset(awaited, 0, sizeof awaited);
-    n_awaited = n_borrowed = 0;
+    n_awaited = n_visiting = 0;
 }
 
 /* ---- files ---- */

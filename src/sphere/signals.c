@@ -1,4 +1,5 @@
 #include "sphere/signals.h"
+#include "sphere/borrowed.h"
 
 #include "ckpt/rt/track.h"
 #include "engine/engine.h"
@@ -30,6 +31,7 @@
 #define SIGILL_ 4
 #define SIGTRAP_ 5
 #define SIGBUS_ 7
+#define BUS_ADRERR_ 2
 #define SIGFPE_ 8
 #define SIGSEGV_ 11
 #define SIGCHLD_ 17
@@ -504,6 +506,9 @@ static bool is_own_fault(struct thread *t, const struct pending_signal *s) {
     return code_watch_write_fault(t->fault_cr2, t->tb->pc);
 }
 
+/* Such a page is borrowed, and its file has no page there. */
+static bool is_missing(const struct thread *t) { return unlikely(borrowed_any) && borrowed_pages(t->fault_cr2); }
+
 /* Not after a trap: those come behind their instruction. */
 static bool is_tried_again(struct thread *t, const struct pending_signal *s) {
     const uint64_t recurring = SIG_BIT(SIGILL_) | SIG_BIT(SIGBUS_) | SIG_BIT(SIGFPE_) | SIG_BIT(SIGSEGV_);
@@ -576,8 +581,12 @@ static void deliver_pending(struct thread *t, bool faults, uint8_t flags) {
         struct pending_signal *s = &todo[i];
         if (is_bus(t, s))
             s->info.signo = SIGBUS_;
-        else if (is_own_fault(t, s))
-            continue;
+        else if (is_own_fault(t, s)) {
+            if (likely(!is_missing(t))) continue;
+            s->info.signo = SIGBUS_;
+            s->info.code = BUS_ADRERR_;
+            t->fault_err &= ~(uint64_t)PF_PRESENT;
+        }
         if (is_tried_again(t, s)) continue;
         if (is_held(t, s) || (faults && !s->is_fault)) { /* later */
             t->pending[t->n_pending++] = *s;

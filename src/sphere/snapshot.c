@@ -140,6 +140,11 @@ static void write_thread(struct snapshot_thread *out, struct thread *t, struct t
 
 /* ---- the whole ---- */
 
+static uint32_t region_flags(const struct mapping *m) {
+    return (m->tracked ? REGION_TRACKED : 0) | (m->shows_shared ? REGION_SHOWS_SHARED : 0) |
+           (m->borrowed ? REGION_BORROWED : 0);
+}
+
 void snapshot_write(struct thread *t, uint64_t event, uint64_t position, uint64_t ended_ticks, void *to) {
     struct snapshot *s = to;
     *s = (struct snapshot){.magic = SNAPSHOT_MAGIC,
@@ -177,7 +182,7 @@ void snapshot_write(struct thread *t, uint64_t event, uint64_t position, uint64_
     for (size_t i = 0; aspace_nth(i, &m); i++) {
         if (m.runtime) continue;
         *(struct snapshot_region *)at = (struct snapshot_region){
-            .map = objects_map_of(&m), .object = m.object, .tracked = m.tracked, .birth = m.file.birth};
+            .map = objects_map_of(&m), .object = m.object, .flags = region_flags(&m), .birth = m.file.birth};
         at += sizeof(struct snapshot_region);
     }
     memcpy(at, advice, n_advice * sizeof *advice);

@@ -1,4 +1,5 @@
 #include "sphere/special_insn.h"
+#include "sphere/borrowed.h"
 
 #include "inproc/str.h"
 #include "inproc/sys.h"
@@ -19,6 +20,7 @@
 
 #define SIGILL_ 4
 #define SIGBUS_ 7
+#define BUS_ADRERR_ 2
 #define SIGSEGV_ 11
 #define TRAP_INVALID_OPCODE 6
 
@@ -319,7 +321,10 @@ void special_fetch_fault(struct tblock *t, gaddr addr) {
         return;
     }
     if (unlikely(shared_active) && shared_fault(t->thread, addr, PF_USER | PF_FETCH)) {
-        engine_drop_block(t->pc); /* if it ends where the page begins */
+        if (unlikely(borrowed_any) && borrowed_pages(addr)) /* its file has no page there */
+            signals_raise(t, &(struct guest_fault){SIGBUS_, BUS_ADRERR_, addr, TRAP_PAGE_FAULT, PF_USER | PF_FETCH});
+        else
+            engine_drop_block(t->pc); /* if it ends where the page begins */
         return;
     }
     struct mapping m;

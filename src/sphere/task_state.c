@@ -80,6 +80,8 @@ bool task_is_over(int tid) {
     return !threads || ((threads[0] == '0' || threads[0] == '1') && threads[1] == ' ');
 }
 
+bool task_is_gone(int tid) { return SYS(kill, tid, 0) == -ESRCH || (task_state(tid) == 'Z' && task_is_over(tid)); }
+
 /* ---- services ---- */
 
 void task_name_service(void) { SYS(prctl, PR_SET_NAME_, SERVICE_NAME, 0, 0, 0); }

@@ -10,6 +10,8 @@ char task_state(int tid);
 uint64_t task_pending(int tid);
 /* It has ended; if it is the first thread of a process, all of that has. */
 bool task_is_over(int tid);
+/* So it has, and is no more, or nobody has waited for it; without /proc the latter is not known. */
+bool task_is_gone(int tid);
 /* Nobody in the session could continue our process group: its processes, as far as they are our ancestors, have parents elsewhere. Stop
  * signals other than SIGSTOP do nothing then. */
 bool task_group_is_orphaned(void);

@@ -7,6 +7,7 @@
 #include "sphere/gate.h"
 #include "sphere/listener.h"
 #include "sphere/mode.h"
+#include "sphere/task_state.h"
 #include "sphere/trace_table.h"
 
 #define LOOK_AFTER_MS 100
@@ -51,7 +52,7 @@ static long await_answer(struct tracee *e, enum letter_kind kind, void *bytes, u
     if (lend) the_mode->trace_turn(thread_self(), false);
     for (int looks = 0; ret == 0 && __atomic_load_n(&l->kind, __ATOMIC_ACQUIRE) != LETTER_ANSWERED; looks++) {
         trace_futex_wait(&l->kind, kind, LOOK_AFTER_MS);
-        if (SYS(kill, e->tgid, 0) == -ESRCH || looks == PATIENCE) ret = -ESRCH;
+        if (task_is_gone(e->tgid) || looks == PATIENCE) ret = -ESRCH;
     }
     if (lend) the_mode->trace_turn(thread_self(), true);
     if (ret == 0 && l->done != len) ret = -EIO;

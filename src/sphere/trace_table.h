@@ -37,8 +37,18 @@ enum trace_resume {
 };
 
 /* What is asked of a process, for its memory: a thread of it that is stopped answers, or one that is brought to a safepoint. */
-/* WRITE: as the process itself could; POKE: as a debugger does; MAPPING: which mapping is the one of number addr. */
-enum letter_kind { LETTER_NONE, LETTER_BUSY, LETTER_PEEK, LETTER_MAPPING, LETTER_WRITE, LETTER_POKE, LETTER_ANSWERED };
+/* WRITE: as the process itself could; POKE: as a debugger does; MAPPING: which mapping is the one of number addr; CHANGES: somebody
+ * changes a file (device and inode). */
+enum letter_kind {
+    LETTER_NONE,
+    LETTER_BUSY,
+    LETTER_PEEK,
+    LETTER_MAPPING,
+    LETTER_WRITE,
+    LETTER_POKE,
+    LETTER_CHANGES,
+    LETTER_ANSWERED
+};
 
 struct trace_letter {
     uint32_t kind; /* futex; enum letter_kind */

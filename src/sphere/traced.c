@@ -16,6 +16,7 @@
 #include "sphere/task_state.h"
 #include "sphere/trace_regs.h"
 #include "sphere/trace_watch.h"
+#include "sphere/writers.h"
 
 #define SIGTRAP_ 5
 #define SIGCHLD_ 17
@@ -36,11 +37,6 @@ static bool steps(const struct tracee *e) { return e->how == RESUME_STEP || e->h
 /* For its tracer, or to see what its debug registers watch. */
 static bool goes_stepwise(const struct tracee *e) { return steps(e) || (trace_watches(e) && e->how != RESUME_DETACH); }
 
-/* One that nobody has waited for is as good as gone; without /proc it is not known. */
-static bool is_gone(int tgid) {
-    return SYS(kill, tgid, 0) == -ESRCH || (task_state(tgid) == 'Z' && task_is_over(tgid));
-}
-
 /* ---- memory ---- */
 
 /* Here, with the turn. */
@@ -50,6 +46,10 @@ static void answer(struct thread *t, struct trace_letter *l, uint8_t flags) {
         l->done = guest_read(l->bytes, l->addr, len) ? len : 0;
     } else if (l->kind == LETTER_MAPPING) {
         l->done = aspace_nth(l->addr, (struct mapping *)l->bytes) ? sizeof(struct mapping) : 0;
+    } else if (l->kind == LETTER_CHANGES) {
+        const uint64_t *file = (const uint64_t *)l->bytes;
+        writers_told(t, file[0], file[1], flags);
+        l->done = len;
     } else {
         l->done = forced_write(l->addr, l->bytes, len, l->kind == LETTER_POKE) ? len : 0;
         if (l->done && the_mode->trace_wrote) the_mode->trace_wrote(t, l->addr, len, flags);
@@ -66,7 +66,8 @@ static void answer_in_stop(struct thread *t, struct trace_letter *l) {
 
 static bool is_asked(const struct trace_letter *l) {
     uint32_t kind = __atomic_load_n(&l->kind, __ATOMIC_ACQUIRE);
-    return kind == LETTER_PEEK || kind == LETTER_MAPPING || kind == LETTER_WRITE || kind == LETTER_POKE;
+    return kind == LETTER_PEEK || kind == LETTER_MAPPING || kind == LETTER_WRITE || kind == LETTER_POKE ||
+           kind == LETTER_CHANGES;
 }
 
 /* ---- being traced ---- */
@@ -136,7 +137,7 @@ static void await_word(struct thread *t, struct tracee *e, int unheard) {
         if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == TRACEE_RUNS) return;
         if (is_asked(&e->letter)) answer_in_stop(t, &e->letter);
         trace_futex_wait(&e->bell, seen, LOOK_AFTER_MS);
-        if (seen == __atomic_load_n(&e->bell, __ATOMIC_ACQUIRE) && is_gone(e->tracer)) {
+        if (seen == __atomic_load_n(&e->bell, __ATOMIC_ACQUIRE) && task_is_gone(e->tracer)) {
             go_alone(e, unheard);
             return;
         }
@@ -593,7 +594,7 @@ void traced_vforked(struct thread *t, const struct trace_follow *f, int tid, uin
 /* The kernel tells a parent of the end of its child, and nobody else. */
 static void end(struct tracee *e, int status) {
     bool by_kernel = e->tid == e->tgid && SYS(getppid) == e->tracer;
-    if (by_kernel || is_gone(e->tracer)) {
+    if (by_kernel || task_is_gone(e->tracer)) {
         trace_free(e);
         return;
     }

@@ -38,4 +38,14 @@ memory[:] = bytes(size)
 compute(0.4)"
 timeout -k 5 60 "$REPRISE" record --debug ckpt-stretch=0 --checkpoint-interval 0.1 -o rd/zeroes -- /usr/bin/python3 -S -E -c "$zeroes" >out 2>&1 || wrong "zeroes: $(cat out)"
 timeout -k 5 60 "$REPRISE" replay -a --verify zeroes >again 2>&1 || wrong "zeroes: $? $(tail -1 again)"
+
+# files that are mapped privately while others change them
+for how in shared calls; do
+    timeout -k 5 60 "$REPRISE" record --debug ckpt-stretch=0 --checkpoint-interval 0.1 -o "rd/$how" -- "$BUILD/replay/borrowers" $how 1.5 >out 2>&1
+    grep -q "^done" out || wrong "$how: $(cat out)"
+    timeout -k 5 60 "$REPRISE" replay -a --verify "$how" >again 2>&1 || wrong "$how: $(tail -1 again)"
+    pid=$("$REPRISE" ps "$how" | awk 'NR == 3 { print $1 }')
+    compare $how 1 -p "$pid"
+    [ ! -e "rd/$how/pages" ] || wrong "$how: the log did not have all that the processes share"
+done
 exit $bad

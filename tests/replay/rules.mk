@@ -1,6 +1,6 @@
 # Programs whose recordings the tests of the timeline walk on.
 REPLAY_PROGRAMS := $(BUILD)/replay/counted $(BUILD)/replay/states $(BUILD)/replay/sharers $(BUILD)/replay/windows \
-	$(BUILD)/replay/tracer
+	$(BUILD)/replay/tracer $(BUILD)/replay/borrowers
 CHECK_NEEDS += $(REPLAY_PROGRAMS)
 $(REPLAY_PROGRAMS): $(BUILD)/replay/%: tests/replay/%.c Makefile | $(ZYDIS)
 	@mkdir -p $(@D)

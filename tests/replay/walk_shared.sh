@@ -3,7 +3,7 @@
 set -u
 moves=${1:-40}
 . "${0%/*}/walks.sh"
-for name in gdb/shares:inherited gdb/shares:memfd gdb/shares:calls shared/files shared/threads shared/sysv shared/killed shared/code \
+for name in gdb/shares:inherited gdb/shares:memfd gdb/shares:calls shared/files shared/threads shared/sysv shared/killed shared/code shared/private shared/rewritten \
     guest/jit_dual guest/mem_file_calls; do
     t=${name#*/}
     "$REPRISE" record -o "rd/$t" -- "$BUILD/${name%:*}" $(case $name in *:*) echo "${name#*:}" ;; esac) >/dev/null 2>&1

@@ -55,7 +55,10 @@ void track_opened(gaddr start, gaddr end) {
 
 /* ---- collecting ---- */
 
-static bool is_ours(const struct mapping *m) { return !m->runtime && (m->flags & MAP_TYPE) == MAP_PRIVATE; }
+/* What borrowed pages hold is in the log when it is of interest. */
+static bool is_ours(const struct mapping *m) {
+    return !m->runtime && !m->borrowed && (m->flags & MAP_TYPE) == MAP_PRIVATE;
+}
 
 /* The mapping, piece by piece: changed, not changed. */
 static enum collected collect_pieces(const struct mapping *m, const struct ranges *news) {

@@ -7,6 +7,7 @@
 #include "engine/cache.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
+#include "sphere/borrowed.h"
 #include "sphere/channel.h"
 #include "sphere/code_files.h"
 #include "sphere/code_watch.h"
@@ -151,18 +152,19 @@ static long changing(gaddr start, size_t len, long nr, const uint64_t a[6]) {
 }
 
 long sys_madvise(struct tblock *t, uint64_t a[6]) {
-    enum { DONTNEED_LOCKED = 24, GUARD_INSTALL = 102, GUARD_REMOVE = 103 };
     switch (a[2]) {
     case MADV_DONTNEED:
     case MADV_FREE:
     case MADV_REMOVE:
     case MADV_HWPOISON:
-    case DONTNEED_LOCKED:
-    case GUARD_INSTALL:
-    case GUARD_REMOVE:
+    case ADVICE_DONTNEED_LOCKED:
+    case ADVICE_GUARD_INSTALL:
+    case ADVICE_GUARD_REMOVE:
         if (a[1] && aspace_is_runtime(a[0], a[1])) return -ENOMEM;
         if (a[2] == MADV_REMOVE) left_removed(a[0], a[0] + a[1]);
-        return changing(a[0], a[1], __NR_madvise, a);
+        long ret = changing(a[0], a[1], __NR_madvise, a);
+        borrowed_dropped(PAGE_DOWN(a[0]), a[0] + PAGE_UP(a[1]));
+        return ret;
     case MADV_DONTFORK:
     case MADV_WIPEONFORK: fork_advice_begin(); /* fall through */
     default: return gate_syscall(__NR_madvise, a);

@@ -72,7 +72,7 @@ static bool is_tracked(gaddr start, uint64_t len) {
     if (!shared_may_be(start, len)) return false;
     for (gaddr at = start, end = start + len; at < end; at = m.end) {
         if (!aspace_find(at, &m)) return false;
-        if (m.tracked) return true;
+        if (m.tracked || m.borrowed) return true;
     }
     return false;
 }
@@ -128,7 +128,7 @@ static struct bounce *copy_data(uint64_t nr, uint64_t a[6]) {
 static void each_argument(uint64_t nr, const uint64_t a[6], bool far, void (*visit)(gaddr, size_t)) {
     for (int i = 0; i < 6; i++) {
         struct mapping m;
-        if (!shared_may_be(a[i], 1) || !aspace_find(a[i], &m) || !m.tracked) continue;
+        if (!shared_may_be(a[i], 1) || !aspace_find(a[i], &m) || !(m.tracked || m.borrowed)) continue;
         size_t len = far ? PAGE_SIZE : STRUCTURE;
         if (i == 1 && data_of(nr) == ONE_BUFFER) len = a[2];
         visit(a[i], MIN(len, m.end - a[i]));
@@ -142,8 +142,18 @@ static void each_argument(uint64_t nr, const uint64_t a[6], bool far, void (*vis
 static void hold_range(struct writes *w, gaddr start, size_t len) { shared_hold(start, len); }
 static void hold_anywhere(struct writes *w) {}
 
+#define POPULATE_MOST (64ull << 20) /* bytes */
+
+/* Whether the call touches all of the memory that it names, which fails where that is closed. */
+static bool populates(uint64_t nr, const uint64_t a[6]) {
+    bool is_whole = nr == __NR_mlock || (nr == __NR_mlock2 && !a[2]) ||
+                    (nr == __NR_madvise && (a[2] == MADV_POPULATE_READ || a[2] == MADV_POPULATE_WRITE));
+    return is_whole && a[1] <= POPULATE_MOST;
+}
+
 static void hold(uint64_t nr, const uint64_t a[6], bool far, bool outputs) {
     each_argument(nr, a, far, shared_hold);
+    if (populates(nr, a)) shared_hold(a[0], a[1]);
     struct writes w = {.range = hold_range, .anywhere = hold_anywhere};
     if (outputs) model_writes(nr, a, &w);
 }
@@ -185,12 +195,12 @@ void shared_hold_written(uint64_t nr, const uint64_t a[6], long ret) {
 /* Calls that have to do with mappings rather than with what is in them. The kernel has to find the file there, no copy. */
 static bool is_about_mappings(uint64_t nr) {
     return nr == __NR_mmap || nr == __NR_munmap || nr == __NR_mprotect || nr == __NR_pkey_mprotect ||
-           nr == __NR_mremap || nr == __NR_madvise || nr == __NR_remap_file_pages || nr == __NR_msync ||
-           nr == __NR_mlock || nr == __NR_mlock2 || nr == __NR_munlock || nr == __NR_shmat || nr == __NR_shmdt;
+           nr == __NR_mremap || nr == __NR_madvise || nr == __NR_remap_file_pages || nr == __NR_shmat ||
+           nr == __NR_shmdt;
 }
 
 static void before_mappings_change(uint64_t nr, const uint64_t a[6]) {
-    shared_return_borrowed(thread_self(), EVF_AT_GATE);
+    shared_return_to_outsiders(thread_self(), EVF_AT_GATE);
     bool is_protection = nr == __NR_mprotect || nr == __NR_pkey_mprotect;
     if (is_protection && (a[2] & PROT_WRITE)) shared_becomes_writable(PAGE_DOWN(a[0]), PAGE_UP(a[0] + a[1]));
 }
@@ -198,7 +208,7 @@ static void before_mappings_change(uint64_t nr, const uint64_t a[6]) {
 void shared_inputs_begin(struct shared_inputs *in, uint64_t nr, uint64_t a[6], bool may_wait) {
     memcpy(in->a, a, sizeof in->a);
     in->bounce = may_wait ? copy_data(nr, a) : NULL;
-    if (is_about_mappings(nr))
+    if (is_about_mappings(nr) && !populates(nr, a))
         before_mappings_change(nr, a);
     else
         hold_all(nr, a, false, !may_wait || nr == __NR_futex);
