@@ -4,6 +4,7 @@
 
 #include "ckpt/rt/track.h"
 #include "inproc/fmt.h"
+#include "inproc/layout.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "log/snapshot.h"
@@ -92,11 +93,22 @@ static void map_again(struct thread *t, struct mapping *m, bool is_file) {
 
 /* Private pages of files are the process's own from then on: what is written to the file later does not show in them. */
 static void populate_files(gaddr start, uint64_t len) {
-    struct mapping m;
+    const struct mapping *m;
     gaddr end = start + PAGE_UP(len);
-    for (gaddr at = start; at < end && aspace_find(at, &m); at = m.end)
-        if (m.file.ino && (m.flags & MAP_TYPE) == MAP_PRIVATE)
-            SYS(madvise, at, MIN(m.end, end) - at, MADV_POPULATE_WRITE);
+    for (gaddr at = start; at < end && (m = aspace_next(at)) && m->start < end; at = m->end) {
+        gaddr from = MAX(at, m->start);
+        if (m->file.ino && (m->flags & MAP_TYPE) == MAP_PRIVATE)
+            SYS(madvise, from, MIN(m->end, end) - from, MADV_POPULATE_WRITE);
+    }
+}
+
+static uint64_t locks_future; /* what this process, by its number, maps from now on is populated */
+
+/* mlockall() and munlockall() set anew what becomes of later mappings. */
+static void lock_all_again(int flags) {
+    bool populates = !(flags & MCL_ONFAULT);
+    locks_future = populates && (flags & MCL_FUTURE) ? the_stream.number + 1 : 0;
+    if (populates && (flags & MCL_CURRENT)) populate_files(0, LAYOUT_GUEST_END);
 }
 
 static void mmap_again(struct thread *t, const uint64_t a[6], long ret) {
@@ -107,7 +119,8 @@ static void mmap_again(struct thread *t, const uint64_t a[6], long ret) {
                         .offset = a[3] & MAP_ANONYMOUS ? 0 : a[5],
                         .was_writable = a[2] & PROT_WRITE};
     map_again(t, &m, !(a[3] & MAP_ANONYMOUS));
-    if ((a[3] & (MAP_POPULATE | MAP_LOCKED)) && !(a[3] & MAP_ANONYMOUS)) populate_files((gaddr)ret, a[1]);
+    bool populates = (a[3] & (MAP_POPULATE | MAP_LOCKED)) || unlikely(locks_future == the_stream.number + 1);
+    if (populates && !(a[3] & MAP_ANONYMOUS)) populate_files((gaddr)ret, a[1]);
 }
 
 static void shmat_again(struct thread *t, const uint64_t a[6], long ret) {
@@ -189,6 +202,7 @@ static void do_again(struct tblock *tb, uint64_t nr, uint64_t a[6], long ret) {
     uint64_t stack = limits_new_stack(t->process, nr, a);
     if (stack) aspace_limit_stack(stack, false); /* what else becomes of it is in the log */
     if (nr == __NR_mlock || (nr == __NR_mlock2 && !a[2])) populate_files(PAGE_DOWN(a[0]), a[0] % PAGE_SIZE + a[1]);
+    if (nr == __NR_mlockall || nr == __NR_munlockall) lock_all_again(nr == __NR_mlockall ? (int)a[0] : 0);
     if (model_does(nr, a) == DOES_EMULATE && !is_kept_by_us) return;
     switch (nr) {
     case __NR_mmap: mmap_again(t, a, ret); break;

@@ -24,11 +24,17 @@ static void populate(const char *how, int flags, int (*first)(void *, size_t)) {
 
 static int advise(void *p, size_t n) { return madvise(p, n, MADV_POPULATE_WRITE); }
 static int lock(void *p, size_t n) { return mlock(p, n); }
+static int lock_all(void *p, size_t n) { return mlockall(MCL_CURRENT) != 0 && munlockall(); }
 
 int main(void) {
     populate("advice", 0, advise);
     populate("flag", MAP_POPULATE, NULL);
     populate("lock", 0, lock);
+    populate("all", 0, lock_all); /* what the other one says depends on how much may be locked */
+    mlockall(MCL_FUTURE);
+    populate("later", 0, NULL);
+    munlockall();
+    populate("no more", 0, NULL);
     handle(SIGSEGV, on, 0), handle(SIGILL, on, 0);
     char *a = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     memset(a, 5, 16384);
