@@ -16,16 +16,15 @@ struct channel *the_channel;
 struct stream the_stream;
 
 static struct ring *ring;
-static uint8_t *bytes; /* of the ring, mapped twice in a row: no event is ever cut */
-static uint64_t next;  /* position behind what was reserved (writer) or taken (reader) */
-static uint64_t known; /* the other side's position, as last seen */
-static uint64_t bell;  /* position at which the controller was last called */
-static bool is_void;   /* recording has stopped: events lead nowhere */
-static bool
-    is_abandoned; /* nobody recorded this process, or will those that it makes: no log would say where they come from */
-static uint8_t *nowhere; /* room for one event */
-static uint64_t taken;   /* events, by the reader */
-static uint64_t written; /* and by the writer */
+static uint8_t *bytes;    /* of the ring, mapped twice in a row: no event is ever cut */
+static uint64_t next;     /* position behind what was reserved (writer) or taken (reader) */
+static uint64_t known;    /* the other side's position, as last seen */
+static uint64_t bell;     /* position at which the controller was last called */
+static bool is_void;      /* recording has stopped: events lead nowhere */
+static bool is_abandoned; /* not recorded, nor are those that it makes: no log would say where they come from */
+static uint8_t *nowhere;  /* room for one event */
+static uint64_t taken;    /* events, by the reader */
+static uint64_t written;  /* and by the writer */
 static uint64_t written_committed;
 
 static void wake(uint32_t *word) { SYS(futex, word, FUTEX_WAKE, INT32_MAX, 0, 0, 0); }
