@@ -215,6 +215,11 @@ static void await_turn(struct thread *t) {
             return;
         }
         bool is_first = order.first == t;
+        if (!is_first && is_dead(order.first, t)) { /* it does not look after the owner any more */
+            dequeue(order.first);
+            count_waiting();
+            continue;
+        }
         struct __kernel_timespec timeout = {1, 0};
         struct thread *victim = NULL;
         if (is_first) {
