@@ -381,7 +381,7 @@ bool shared_is_closed(gaddr addr) {
 }
 
 bool shared_peek(void *to, gaddr from, size_t n) {
-    bool closed = shared_is_closed(from);
+    bool closed = shared_is_closed(from) || shared_is_bus(from);
     if (closed) SYS(mprotect, PAGE_DOWN(from), PAGE_SIZE, PROT_READ);
     bool good = guest_copy(to, (const void *)from, n) == 0;
     if (closed) SYS(mprotect, PAGE_DOWN(from), PAGE_SIZE, PROT_NONE);

@@ -41,7 +41,7 @@ timeout -k 5 60 "$REPRISE" replay -a --verify zeroes >again 2>&1 || wrong "zeroe
 
 # files that are mapped privately while others change them
 for how in shared calls; do
-    timeout -k 5 60 "$REPRISE" record --debug ckpt-stretch=0 --checkpoint-interval 0.1 -o "rd/$how" -- "$BUILD/replay/borrowers" $how 1.5 >out 2>&1
+    timeout -k 5 60 "$REPRISE" record --debug ckpt-stretch=0 --checkpoint-interval 0.1 -o "rd/$how" -- "$BUILD/replay/borrowers" $how 2.5 >out 2>&1
     grep -q "^done" out || wrong "$how: $(cat out)"
     timeout -k 5 60 "$REPRISE" replay -a --verify "$how" >again 2>&1 || wrong "$how: $(tail -1 again)"
     pid=$("$REPRISE" ps "$how" | awk 'NR == 3 { print $1 }')
