@@ -43,21 +43,31 @@ static void borrow(gaddr start, gaddr end, bool ours) {
     }
 }
 
-bool borrowed_show(uint64_t object) {
+/* again: also those that show it already. */
+static void show(gaddr start, gaddr end, uint64_t object, bool again) {
     const struct mapping *m;
-    bool found = false;
     lock_take(&cache_lock);
-    for (gaddr at = 0, end; (m = aspace_next(at)); at = end) {
-        end = m->end;
-        if (!is_private(m) || shared_file(&m->file) != object) continue;
-        found = borrowed_any = true;
-        gaddr start = m->start;
-        aspace_show_shared(start, object);
-        borrow(start, end, false);
+    for (gaddr at = start, stop; at < end && (m = aspace_next(at)) && m->start < end; at = stop) {
+        stop = m->end;
+        if (!is_private(m) || (m->shows_shared && !again) || shared_file(&m->file) != object) continue;
+        borrowed_any = true;
+        gaddr from = m->start;
+        aspace_show_shared(from, object);
+        borrow(from, stop, false);
     }
     lock_drop(&cache_lock);
-    return found;
 }
+
+void borrowed_show(uint64_t object) { show(0, LAYOUT_GUEST_END, object, true); }
+
+/* Those that are mapped later begin so: there is nothing to look for the next time. */
+void borrowed_show_shared(uint64_t object) {
+    static uint64_t last;
+    if (last != object) show(0, LAYOUT_GUEST_END, object, false);
+    last = object;
+}
+
+void borrowed_show_new(const struct mapping *m) { show(m->start, m->end, shared_file(&m->file), false); }
 
 void borrowed_dropped(gaddr start, gaddr end) {
     if (likely(!borrowed_any)) return;

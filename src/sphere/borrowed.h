@@ -15,8 +15,12 @@
 
 extern bool borrowed_any; /* there are mappings that show such a file */
 
-/* All private mappings of the file show it from now on; what is not ours in it is borrowed. False: there are none. */
-bool borrowed_show(uint64_t object);
+/* All private mappings of the file show it from now on; what is not ours in it is borrowed, also what was copied before. */
+void borrowed_show(uint64_t object);
+/* A shared mapping of the file is new: the same for mappings that did not show it before. */
+void borrowed_show_shared(uint64_t object);
+/* So does this one, which is new itself. */
+void borrowed_show_new(const struct mapping *m);
 /* The program has dropped what it had written there. */
 void borrowed_dropped(gaddr start, gaddr end);
 /* The file ends there now: what the program had written behind it is gone. */

@@ -165,7 +165,7 @@ static uint64_t show_private(const struct mapping *m) {
     uint64_t object = shared_file(&m->file);
     bool is_tracked = shared_has_files() && shared_object_is_known(object);
     if (!is_tracked && !writers_has(&m->file)) return 0;
-    borrowed_show(object);
+    borrowed_show_new(m);
     return is_tracked ? MAPPED_TRACKED : MAPPED_BORROWED;
 }
 
@@ -222,7 +222,7 @@ void objects_log_mapped(struct thread *t, uint64_t nr, const uint64_t a[6], long
     if (!m.tracked || (m.flags & MAP_ANONYMOUS)) return;
     int fd = nr == __NR_mmap ? (int)a[4] : -1;
     v->flags |= MAPPED_TRACKED | first_mapping(t, &m, size, fd);
-    borrowed_show(m.object);
+    borrowed_show_shared(m.object);
     left_object(m.object, v, shared_is_in_memory(fd), m.was_writable || nr != __NR_mmap);
     if (!(v->flags & MAPPED_OWNED)) return;
     if (nr != __NR_shmat)

@@ -87,7 +87,8 @@ static void map_again(struct thread *t, struct mapping *m, bool is_file) {
     long ret = aspace_restore(m, from.fd, from.base);
     if (ret) replay_diverged(t, NULL, "mapping fails", 0, (uint64_t)-ret);
     if (owned) shared_own(shared_file(&m->file), owned);
-    if (is_shown) borrowed_show(shared_file(&m->file));
+    if (is_shown && m->tracked) borrowed_show_shared(m->object);
+    if (is_shown && !m->tracked) borrowed_show_new(m);
     if (owned) replay_take_memory(t);
 }
 
