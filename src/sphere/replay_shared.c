@@ -157,12 +157,21 @@ bool replay_access(struct thread *t, struct shared_at at, const struct value_acc
     return true;
 }
 
+static bool is_value_here(struct thread *t, const struct event *e) {
+    return e->kind == EV_INSN && e->code == RECORDED_SHARED && e->ticks == ticks_total(t->tb) &&
+           e->regs == event_regs(t->tb);
+}
+
 /* mode.acquire: the log has the page that is needed, as the next thing that t does. What comes behind it is for later. */
 void replay_acquire(struct thread *t, struct shared_at at, gaddr addr) {
+    bool got_others = false;
     do { /* also if another R-thread has got it meanwhile */
         const struct event *e = replay_next_of(t);
+        /* the page became nobody's while t waited, and that of the instruction itself had gone: it begins again */
+        if (got_others && t->access_will_do && is_value_here(t, e)) break;
         if (e->kind != EV_ACQUIRE) replay_diverged(t, e, "access to a shared page of others", e->kind, EV_ACQUIRE);
         replay_acquire_next(t, e);
+        got_others = true;
     } while (!shared_owns(at));
     replay_set_budget(t);
 }
