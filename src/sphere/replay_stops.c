@@ -122,12 +122,15 @@ struct resumed replay_stop(struct thread *t, const struct event *e) {
     return replay_rest_of_stop(t);
 }
 
+static bool was_shown; /* the fault that is about to be delivered, to a tracer: that is where its events begin */
+
 /* mode.before_signal: a fault may have been a tracer's business. */
 bool replay_before_signal(struct thread *t, struct pending_signal *s, uint8_t *flags) {
     if (!s->is_fault || debug_is_diverted) return true;
     const struct event *e = replay_next(t);
     if (e->kind != EV_STOP || !(e->flags & EVF_FAULT)) return true;
-    if (replay_stop(t, e).signal == s->info.signo) return true;
+    was_shown = replay_stop(t, e).signal == s->info.signo;
+    if (was_shown) return true;
     replay_arm(t);
     return false;
 }
@@ -198,7 +201,8 @@ void replay_arm(struct thread *t) {
 /* mode.signal: a fault has recurred; what the processor said of it then is what counts. */
 bool replay_signal(struct thread *t, struct pending_signal *s, uint8_t flags) {
     if (!s->is_fault) return true;
-    if (unlikely(debug_is_on)) debug_op(t, false);
+    if (unlikely(debug_is_on) && !was_shown) debug_op(t, false);
+    was_shown = false;
     if (debug_is_diverted) {
         bool is_delivered = debug_signal(t, &s->info, SIGNAL_OF_FAULT);
         replay_set_budget(t);
