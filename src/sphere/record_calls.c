@@ -196,11 +196,18 @@ static long issue_either(struct tblock *tb, uint64_t nr, uint64_t a[6], bool may
 }
 
 /* With memory that other processes share: the kernel sees only what is ours. */
-static long issue_holding(struct tblock *tb, uint64_t nr, uint64_t a[6], bool may_wait) {
+static long issue_holding(struct tblock *tb, uint64_t nr, uint64_t a[6], bool lends) {
     struct shared_inputs in;
     long ret;
     do {
+        bool may_wait = lends && order_is_shared();
         shared_inputs_begin(&in, nr, a, may_wait);
+        if (lends && !may_wait &&
+            order_is_shared()) { /* the first page has come, and with it a pager that needs the turn */
+            may_wait = true;
+            shared_inputs_end(&in, nr, a, 0);
+            shared_inputs_begin(&in, nr, a, may_wait);
+        }
         ret = issue_either(tb, nr, a, may_wait);
     } while (shared_inputs_end(&in, nr, a, ret));
     return ret;
@@ -265,7 +272,7 @@ static long send_stop(struct tblock *tb, uint64_t nr, uint64_t a[6], int pid) {
 static long issue_plain(struct tblock *tb, uint64_t nr, uint64_t a[6], bool lends) {
     bool keeps = shared_has_files() && file_changes_hold(tb->thread, nr, a);
     bool shared = lends && order_is_shared() && !keeps;
-    long ret = unlikely(shared_active) ? issue_holding(tb, nr, a, shared) : issue_either(tb, nr, a, shared);
+    long ret = unlikely(shared_active) ? issue_holding(tb, nr, a, lends && !keeps) : issue_either(tb, nr, a, shared);
     if (unlikely(ret == -EFAULT) && shared && shared_active)
         ret = issue_holding(tb, nr, a, shared); /* borrowed since */
     return ret;
