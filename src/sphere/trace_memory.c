@@ -22,10 +22,14 @@ static bool is_in_our_memory(int tid) {
 static long in_our_memory(enum letter_kind kind, gaddr addr, void *bytes, uint32_t len) {
     if (kind == LETTER_PEEK) return guest_read(bytes, addr, len) ? 0 : -EIO;
     if (kind == LETTER_MAPPING) return aspace_nth(addr, bytes) ? 0 : -EIO;
+    if (kind == LETTER_CHANGES) return 0; /* we know */
     return forced_write(addr, bytes, len, kind == LETTER_POKE) ? 0 : -EIO;
 }
 
 static bool is_question(enum letter_kind kind) { return kind == LETTER_PEEK || kind == LETTER_MAPPING; }
+
+/* What the program itself does with its call; other letters are ours, in front of any. */
+static bool is_write(enum letter_kind kind) { return kind == LETTER_WRITE || kind == LETTER_POKE; }
 
 static bool open_letter(struct trace_letter *l) {
     uint32_t none = LETTER_NONE;
@@ -37,10 +41,8 @@ static void send(struct tracee *e, enum letter_kind kind, gaddr addr, const void
     l->addr = addr;
     l->len = len;
     l->done = 0;
-    if (!is_question(kind)) {
-        memcpy(l->bytes, bytes, len);
-        thread_self()->wrote_elsewhere = true;
-    }
+    if (!is_question(kind)) memcpy(l->bytes, bytes, len);
+    if (is_write(kind)) thread_self()->wrote_elsewhere = true;
     __atomic_store_n(&l->kind, kind, __ATOMIC_SEQ_CST);
 }
 
@@ -90,7 +92,7 @@ long trace_write(int tgid, enum letter_kind kind, gaddr addr, void *bytes, uint3
     long ret;
     struct tracee *e = find_of(tgid);
     if (e) return trace_ask(e, kind, addr, bytes, len);
-    if (listener_writes(tgid, addr, bytes, len, &ret)) {
+    if (is_write(kind) && listener_writes(tgid, addr, bytes, len, &ret)) {
         thread_self()->wrote_elsewhere = true;
         return ret;
     }

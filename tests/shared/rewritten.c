@@ -2,6 +2,7 @@
 #include "shared.h"
 #include <errno.h>
 #include <setjmp.h>
+#include <sys/stat.h>
 
 #define PAGES 16
 #define SIZE (PAGES * 4096)
@@ -77,7 +78,9 @@ static void in_order(void) {
     data[8 + 4096] = 77;
     fflush(stdout);
     if (fork() == 0) {
+        struct stat st = {.st_size = -1};
         int fd = open(name, O_WRONLY | O_TRUNC);
+        if (fstat(fd, &st) || st.st_size) abort(); /* in front of this call the other one is told */
         tell(to[1]);
         await(back[0]); /* it has looked at a file without an end */
         static unsigned char bytes[SIZE];
