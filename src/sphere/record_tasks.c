@@ -36,14 +36,19 @@ static struct event *log_exit(struct thread *t, enum event_kind kind, int status
 static uint32_t n_rthreads = 1; /* numbers given out in this stream */
 static struct stream child_stream;
 
-static void forked_child(struct thread *t) {
-    uint32_t parent_thread = t->number;
-    uint64_t parent = the_stream.number;
-    stream_attach_writer(fd_own() + 1, &child_stream);
+/* In the child of a fork: no R-thread of its parent's, nor its pager, is here. */
+static void begin_alone(struct thread *t) {
     t->number = 0;
     n_rthreads = 1;
     order_start(t, the_channel->flags & CHANNEL_CHAOS);
     shared_forget_pager();
+}
+
+static void forked_child(struct thread *t) {
+    uint32_t parent_thread = t->number;
+    uint64_t parent = the_stream.number;
+    stream_attach_writer(fd_own() + 1, &child_stream);
+    begin_alone(t);
     shared_disown_all();
     left_after_fork();
     struct event *e = event_new(t, EV_FORKED, 0, sizeof(struct ev_forked));
@@ -52,13 +57,10 @@ static void forked_child(struct thread *t) {
     checkpoint_start();
 }
 
-/* The child has nothing of what its parent had beside it: no turn, no pager, no checkpoints. */
+/* Nobody takes its events or checkpoints. */
 static void forked_unrecorded(struct thread *t) {
     stream_abandon();
-    t->number = 0;
-    n_rthreads = 1;
-    order_start(t, the_channel->flags & CHANNEL_CHAOS);
-    shared_forget_pager();
+    begin_alone(t);
     shared_abandon();
     checkpoint_start();
 }

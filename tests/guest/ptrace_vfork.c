@@ -1,44 +1,13 @@
 /* A vfork() child under a tracer: its parent's event comes while the child is alive, and another one when it has left. */
-#include <signal.h>
-#include <sys/ptrace.h>
-
-#include "guest.h"
+#include "vfork_tracee.h"
 
 static int start[2];
-static volatile int seen;
 
 static void tracee(char **argv) {
     char c;
     if (read(start[0], &c, 1) != 1) _exit(1);
-    pid_t child = vfork();
-    if (child == 0) {
-        seen++;
-        _exit(9);
-    }
-    int first = 0, second = 0;
-    waitpid(child, &first, 0);
-    child = vfork();
-    if (child == 0) {
-        seen++;
-        execl(argv[0], argv[0], "again", NULL);
-        _exit(2);
-    }
-    waitpid(child, &second, 0);
-    _exit(10 * seen + (WEXITSTATUS(first) == 9 && WEXITSTATUS(second) == 6));
+    make_children(argv);
 }
-
-static int await(pid_t pid, const char *what) {
-    int status = 0;
-    CHECK(waitpid(pid, &status, __WALL) == pid);
-    if (WIFSTOPPED(status))
-        printf("%s: signal %d, event %d\n", what, WSTOPSIG(status), status >> 16);
-    else
-        printf("%s: %s\n", what, status_text(status));
-    return status;
-}
-
-/* With its signals handed on, until the next event. */
-static void go(pid_t pid) { CHECK(ptrace(PTRACE_CONT, pid, 0, 0L) == 0); }
 
 static void follow(pid_t pid, bool executes) {
     unsigned long child = 0, message = 0;

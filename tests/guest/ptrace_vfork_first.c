@@ -1,42 +1,6 @@
 /* A tracer that follows vfork() lets the child go first, until it has left its parent's memory: ended, or executed a program. Only then
  * the parent, which is stopped for its event all the while, is looked at and goes on. */
-#include <signal.h>
-#include <sys/ptrace.h>
-
-#include "guest.h"
-
-static volatile int seen;
-
-static void tracee(char **argv) {
-    int first = 0, second = 0;
-    raise(SIGSTOP);
-    pid_t child = vfork();
-    if (child == 0) {
-        seen++;
-        _exit(9);
-    }
-    waitpid(child, &first, 0);
-    child = vfork();
-    if (child == 0) {
-        seen++;
-        execl(argv[0], argv[0], "again", NULL);
-        _exit(2);
-    }
-    waitpid(child, &second, 0);
-    _exit(10 * seen + (WEXITSTATUS(first) == 9 && WEXITSTATUS(second) == 6));
-}
-
-static int await(pid_t pid, const char *what) {
-    int status = 0;
-    CHECK(waitpid(pid, &status, __WALL) == pid);
-    if (WIFSTOPPED(status))
-        printf("%s: signal %d, event %d\n", what, WSTOPSIG(status), status >> 16);
-    else
-        printf("%s: %s\n", what, status_text(status));
-    return status;
-}
-
-static void go(pid_t pid) { CHECK(ptrace(PTRACE_CONT, pid, 0, 0L) == 0); }
+#include "vfork_tracee.h"
 
 static void follow(pid_t pid, bool executes) {
     unsigned long child = 0;
@@ -61,7 +25,8 @@ int main(int argc, char **argv) {
     pid_t pid = fork();
     if (pid == 0) {
         CHECK(ptrace(PTRACE_TRACEME, 0, 0, 0) == 0);
-        tracee(argv);
+        raise(SIGSTOP);
+        make_children(argv);
     }
     await(pid, "begin");
     CHECK(ptrace(PTRACE_SETOPTIONS, pid, 0, PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC) == 0);
