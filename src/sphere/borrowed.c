@@ -189,3 +189,19 @@ void borrowed_copy(struct thread *t, gaddr addr, bool faulted) {
     }
     stream_commit();
 }
+
+/* What is not there any more cannot be read, either, until we have been told. */
+static bool is_whole(const struct mapping *m) {
+    uint8_t byte;
+    for (gaddr page = m->start; page < m->end; page += PAGE_SIZE)
+        if (!shared_owns(shared_page_of(m, page)) && !guest_read(&byte, page, 1)) return false;
+    return true;
+}
+
+bool borrowed_is_whole(void) {
+    struct mapping m;
+    if (likely(!borrowed_any)) return true;
+    for (size_t i = 0; aspace_nth(i, &m); i++)
+        if (m.shows_shared && !m.borrowed && (aspace_host_prot((int)m.prot) & PROT_READ) && !is_whole(&m)) return false;
+    return true;
+}

@@ -38,5 +38,7 @@ uint64_t borrowed_pages(gaddr start);
 
 /* Recording: mode.copy */
 void borrowed_copy(struct thread *t, gaddr addr, bool faulted);
+/* Recording: no copy has gone with the end of its file, of which we have not been told yet (writers.h). */
+bool borrowed_is_whole(void);
 
 #endif

@@ -176,8 +176,7 @@ bool checkpoint_consider(struct thread *t, uint8_t flags) {
     static uint32_t calls;
     if (likely(!checkpoint_is_on)) return false;
     if ((flags & EVF_AFTER) && ++calls % LOOK_CALLS) return false;
-    if (unlikely(t->kicked))
-        return false; /* another process waits; part of a file that we have mapped may be gone (writers.h) */
+    if (unlikely(t->kicked)) return false; /* another process waits */
     uint64_t now = clock_ns(CLOCK_MONOTONIC_);
     if (now < again_ns || !save_is_due(now)) return false;
     again_ns = now + LOOK_AGAIN_NS;

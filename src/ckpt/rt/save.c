@@ -7,12 +7,15 @@
 
 #include "ckpt/rt/saver.h"
 #include "ckpt/rt/track.h"
+#include "engine/cache.h"
 #include "inproc/fmt.h"
 #include "inproc/layout.h"
+#include "inproc/lock.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "log/snapshot.h"
 #include "sphere/aspace.h"
+#include "sphere/borrowed.h"
 #include "sphere/channel.h"
 #include "sphere/gate.h"
 
@@ -220,6 +223,13 @@ static void give_up_for_good(const char *why) {
     area = NULL;
 }
 
+/* What was collected is lost: the next one has all of memory. */
+static void put_off(void) {
+    lock_take(&cache_lock);
+    track_changed(0, UINT64_MAX & PAGE_MASK);
+    lock_drop(&cache_lock);
+}
+
 bool save_checkpoint(const struct ckpt_place *place, const void *state, size_t len, bool last) {
     struct track_set set;
     uint64_t began = own_ns();
@@ -234,9 +244,10 @@ bool save_checkpoint(const struct ckpt_place *place, const void *state, size_t l
     put_set(&set);
     if (save_more) save_more->save();
     put_bytes(AREA_STATE, state, len);
-    bool complete = !given_up;
+    bool whole = borrowed_is_whole(), complete = !given_up && whole;
     if (reserve()) put(complete ? AREA_END : AREA_GIVE_UP, 0, 0, 0);
     call_taker();
+    if (!whole) return put_off(), false;
     if (!complete) return give_up_for_good("a page could not be saved"), false;
     if (save_more) save_more->saved();
     stretch(began, set.n_pages);
