@@ -12,6 +12,7 @@
 #include <linux/time_types.h>
 
 #include "engine/cache.h"
+#include "inproc/fds.h"
 #include "inproc/fmt.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
@@ -552,7 +553,7 @@ static void show_life(struct thread *t) {
 }
 
 static void pager_main(struct thread *t) {
-    SYS(close_range, 0, UINT32_MAX, 0); /* a copy of the program's descriptors: it would keep its pipes open */
+    fds_close_all();
     SYS(prctl, 29 /* PR_SET_TIMERSLACK */, 1, 0, 0, 0);
     show_life(t);
     __atomic_store_n(&pager_is_up, 1, __ATOMIC_RELEASE);

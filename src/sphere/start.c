@@ -19,6 +19,7 @@
 #include "engine/kept_mark.h"
 #include "engine/tables.h"
 #include "inproc/arena.h"
+#include "inproc/fds.h"
 #include "inproc/fmt.h"
 #include "inproc/hash.h"
 #include "inproc/layout.h"
@@ -307,7 +308,7 @@ static int side_by_side(const int *from, uint32_t n) {
     for (uint32_t i = 0; at < OWN_FDS_BELOW && i < n; i++) done += SYS(dup3, from[i], at + (int)i, 0) >= 0;
     if (more[0] > limit[0]) SYS(prlimit64, 0, RLIMIT_NOFILE_, limit, 0);
     if (done < (int)n) {
-        if (done) SYS(close_range, at, at + (int)n - 1, 0); /* all or none */
+        if (done) fds_close((uint32_t)at, (uint32_t)at + n - 1); /* all or none */
         return -1;
     }
     for (uint32_t i = 0; i < n; i++) SYS(close, from[i]);
@@ -328,7 +329,7 @@ static int own_files_of_run(void) {
     }
     long high = move_up(fd, the_runtime.own_fds);
     if (high < 0) return fd;
-    SYS(close_range, fd, fd + (int)the_runtime.own_fds - 1, 0);
+    fds_close((uint32_t)fd, (uint32_t)fd + the_runtime.own_fds - 1);
     return (int)high;
 }
 
@@ -344,7 +345,7 @@ static int own_files(const struct orders *o) {
     if (at < 0) die("the limit of open files leaves no room for %u descriptors of the runtime", the_runtime.own_fds);
     long high = move_up(at, the_runtime.own_fds);
     if (high < 0) return at;
-    SYS(close_range, at, at + (int)the_runtime.own_fds - 1, 0);
+    fds_close((uint32_t)at, (uint32_t)at + the_runtime.own_fds - 1);
     return (int)high;
 }
 

@@ -5,6 +5,7 @@
 #include <linux/poll.h>
 
 #include "inproc/arena.h"
+#include "inproc/fds.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
@@ -101,7 +102,7 @@ long fd_move_own(int first, uint32_t n, int least) {
     if (at < 0) return at;
     for (uint32_t i = 1; i < n; i++) {
         if (are_free(at + i, n - i) && SYS(dup3, first + (int)i, at + i, 0) == at + i) continue;
-        SYS(close_range, at, at + i - 1, 0);
+        fds_close((uint32_t)at, (uint32_t)at + i - 1);
         return at + i > 60000 ? -EMFILE : fd_move_own(first, n, (int)at + 1);
     }
     return at;
@@ -115,7 +116,7 @@ static bool make_room(void) {
     long moved = fd_move_own(f->rt_fd, n, f->rt_fd + (int)n);
     for (size_t i = 0; moved < 0 && i < ARRAY_LEN(from); i++) moved = fd_move_own(f->rt_fd, n, from[i]);
     if (moved < 0) return false;
-    SYS(close_range, f->rt_fd, f->rt_fd + (int)n - 1, 0);
+    fds_close((uint32_t)f->rt_fd, (uint32_t)f->rt_fd + n - 1);
     f->rt_fd = (int)moved;
     return true;
 }
