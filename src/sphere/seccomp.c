@@ -252,8 +252,16 @@ static long ask_listener(struct tblock *t, uint64_t nr, const uint64_t a[6]) {
     return ret == LISTENER_CONTINUES ? SECCOMP_ALLOWED : ret;
 }
 
+/* Only the thread itself can set its no_new_privs: it does so before anything that could depend on them. */
+static void settle_privs(struct seccomp *s) {
+    if (likely(!__atomic_load_n(&s->owes_privs, __ATOMIC_RELAXED))) return;
+    __atomic_store_n(&s->owes_privs, false, __ATOMIC_RELAXED);
+    SYS(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
 /* At replay the tracer's stop has been passed, if there was one; what became of the call is in the log, a failure too. */
 long seccomp_apply(struct tblock *t, uint64_t *nr, uint64_t a[6]) {
+    settle_privs(&t->thread->seccomp);
     if (t->thread->seccomp.mode == SECCOMP_STRICT) {
         if (*nr == __NR_read || *nr == __NR_write || *nr == __NR_exit || *nr == __NR_rt_sigreturn)
             return SECCOMP_ALLOWED;
@@ -295,10 +303,12 @@ static bool is_admin(void) {
     return data[0].effective & (1u << CAP_SYS_ADMIN);
 }
 
+static bool has_no_new_privs(void) { return SYS(prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1; }
+
 /* At replay it was allowed, whoever replays. */
 static bool may_add(void) {
     if (!the_mode->kernel_signals) return true;
-    return SYS(prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 || is_admin();
+    return has_no_new_privs() || is_admin();
 }
 
 static struct seccomp_filter *filter_new(const struct seccomp *s, uint32_t n) {
@@ -331,10 +341,12 @@ static int odd_one_out(const struct thread *self) {
 }
 
 static void sync_threads(const struct thread *self) {
+    bool privs = the_mode->kernel_signals && has_no_new_privs();
     for (struct thread *t = threads_first(); t; t = t->next)
         if (is_sibling(self, t)) {
             t->seccomp.last = self->seccomp.last;
             t->seccomp.count = self->seccomp.count;
+            if (privs) __atomic_store_n(&t->seccomp.owes_privs, true, __ATOMIC_RELAXED);
             __atomic_store_n(&t->seccomp.mode, SECCOMP_FILTERS, __ATOMIC_RELEASE);
         }
 }

@@ -14,6 +14,7 @@ struct seccomp_filter;
 struct seccomp { /* of one thread */
     int mode;
     int count;
+    bool owes_privs;                   /* by SECCOMP_FILTER_FLAG_TSYNC: no_new_privs are still to be set */
     const struct seccomp_filter *last; /* the newest; each names the one before */
 };
 
