@@ -68,11 +68,11 @@ static void enrol(void) {
     if (me) return;
     self = &shared_tables()->sharers[the_stream.ring];
     __atomic_store_n(&self->stream, UINT64_MAX, __ATOMIC_RELEASE);
-    self->pid = (uint32_t)SYS(getpid);
     self->ended = self->sleeps = self->stopping = self->stopped = 0;
     self->session_ns = now_ns();
     for (int i = 0; i < SHARED_REQUESTS; i++) self->request[i] = 0;
     __atomic_store_n(&self->life, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&self->pid, (uint32_t)SYS(getpid), __ATOMIC_SEQ_CST); /* can be asked from here on */
     __atomic_store_n(&self->stream, the_stream.number, __ATOMIC_RELEASE);
     me = OWNER(the_stream.number, the_stream.ring);
 }
@@ -306,15 +306,25 @@ bool shared_leave(void) {
     return true;
 }
 
+/* While we did not have the turn another R-thread may have got the page. */
+static bool came_meanwhile(struct thread *t, struct shared_at at, const struct shared_page *p) {
+    if (!shared_owns(at)) return false;
+    log_page(t, EV_ACQUIRE, at, p->version, UINT64_MAX, 0);
+    return true;
+}
+
 void shared_acquire(struct thread *t, struct shared_at at, gaddr addr) {
     if (unlikely(shared_leave())) return;
-    enrol();
+    bool is_new = !pager;
     shared_start_pager(t);
+    if (unlikely(is_new)) shared_stop_await_senders(t);
     uint64_t index = shared_index(at, 0);
     struct shared_page *p = &shared_tables()->pages[index];
     if (shared_owns(at)) return;
     await(index, true);
     while (!shared_owns(at)) {
+        shared_stop_held(t);
+        if (unlikely(came_meanwhile(t, at, p))) break;
         uint64_t owner = owner_of(p, index);
         if (unlikely(shared_leave())) break; /* the owner need not answer any more */
         if (!owner) {
@@ -331,7 +341,7 @@ void shared_acquire(struct thread *t, struct shared_at at, gaddr addr) {
             enum fate fate = fate_of(owner & ~OWNER_GIVEN);
             if (fate == ALIVE) {
                 wait_for(t, p, owner, index);
-                if (shared_owns(at)) log_page(t, EV_ACQUIRE, at, p->version, UINT64_MAX, 0); /* by another R-thread */
+                came_meanwhile(t, at, p);
             } else {
                 inherit(t, at, p, owner, fate, addr);
             }

@@ -7,14 +7,16 @@
 #include "recorder/order.h"
 #include "sphere/channel.h"
 #include "sphere/shared.h"
+#include "sphere/signals.h"
 #include "sphere/task_state.h"
 
 enum { SIGSTOP_ = 19, SIGTSTP_ = 20, SIGTTIN_ = 21, SIGTTOU_ = 22 };
 enum stopping { STOP_NONE, STOP_ASKED, STOP_READY, STOP_SENT }; /* shared_sharer.stopping */
 
-#define READY_LOOKS 500    /* of LOOK_NS each */
-#define PENDING_LOOKS 5000 /* of 0.1 ms each */
-#define LOOK_NS 20000000l  /* how often one who waits looks whether the other one lives */
+#define READY_LOOKS 500     /* of LOOK_NS each */
+#define PENDING_LOOKS 5000  /* of 0.1 ms each */
+#define SENDING_LOOKS 10000 /* the same */
+#define LOOK_NS 20000000l   /* how often one who waits looks whether the other one lives */
 
 static void set(uint32_t *state, enum stopping to) {
     __atomic_store_n(state, to, __ATOMIC_SEQ_CST);
@@ -88,10 +90,19 @@ static bool make_ready(struct shared_sharer *s) {
 static uint64_t
     asked[CHANNEL_RINGS / 64]; /* of the one call that is under way: it keeps the turn, but for the asking */
 
+static void sending_begins(struct shared_tables *tables) { __atomic_add_fetch(&tables->stopping, 1, __ATOMIC_SEQ_CST); }
+
+static void sending_ends(struct shared_tables *tables) {
+    uint64_t n = __atomic_load_n(&tables->stopping, __ATOMIC_RELAXED);
+    while (n && !__atomic_compare_exchange_n(&tables->stopping, &n, n - 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+    }
+}
+
 void shared_stop_before(struct thread *t, int pid) {
-    if (unlikely(shared_leave())) return; /* nobody has pages any more that others would wait for */
     struct shared_tables *tables = shared_tables();
-    for (uint32_t i = 0; tables && i < CHANNEL_RINGS; i++) {
+    sending_begins(tables);
+    if (unlikely(shared_leave())) return; /* nobody has pages any more that others would wait for */
+    for (uint32_t i = 0; i < CHANNEL_RINGS; i++) {
         struct shared_sharer *s = &tables->sharers[i];
         if (s == shared_self() || !is_meant(s, pid)) continue;
         order_enter_call(t, true);
@@ -110,6 +121,7 @@ static void await_stopped(const struct shared_sharer *s) {
 }
 
 void shared_stop_after(void) {
+    sending_ends(shared_tables());
     for (uint32_t i = 0; i < CHANNEL_RINGS; i++) {
         if (!(asked[i / 64] >> (i % 64) & 1)) continue;
         struct shared_sharer *s = &shared_tables()->sharers[i];
@@ -144,4 +156,35 @@ void shared_stop_here(struct thread *t, uint8_t flags) {
         set(&self->stopping, STOP_NONE);
     }
     __atomic_store_n(&self->stopped, 0, __ATOMIC_RELEASE);
+}
+
+void shared_stop_await_senders(struct thread *t) {
+    uint64_t *n = &shared_tables()->stopping;
+    if (likely(!__atomic_load_n(n, __ATOMIC_SEQ_CST))) return;
+    int i = 0;
+    order_enter_call(t, true); /* the pager can answer */
+    for (; i < SENDING_LOOKS && __atomic_load_n(n, __ATOMIC_SEQ_CST); i++) a_moment();
+    if (i == SENDING_LOOKS) __atomic_store_n(n, 0, __ATOMIC_SEQ_CST); /* somebody was killed on the way */
+    order_leave_call(t);
+}
+
+/* Those that would have stopped the process by now. */
+static uint64_t stops_held(const struct thread *t) {
+    uint64_t pending = 0, held = 0;
+    if (t->process->catches_all || SYS(rt_sigpending, &pending, 8) < 0) return 0;
+    for (int signo = SIGTSTP_; signo <= SIGTTOU_; signo++)
+        if (t->process->action[signo].handler == 0 /* SIG_DFL */) held |= SIG_BIT(signo);
+    return pending & held & ~t->sigmask;
+}
+
+void shared_stop_held(struct thread *t) {
+    uint64_t held = stops_held(t), mask;
+    if (likely(!held)) return;
+    struct shared_sharer *self = shared_self();
+    __atomic_store_n(&self->stopped, 1, __ATOMIC_SEQ_CST);
+    order_enter_call(t, true);
+    SYS(rt_sigprocmask, 1 /* SIG_UNBLOCK */, &held, &mask, 8); /* stopped here */
+    SYS(rt_sigprocmask, 2 /* SIG_SETMASK */, &mask, 0, 8);
+    __atomic_store_n(&self->stopped, 0, __ATOMIC_RELEASE);
+    order_leave_call(t);
 }

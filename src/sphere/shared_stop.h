@@ -17,4 +17,12 @@ void shared_stop_after(void);
 bool shared_stop_is_due(void);
 void shared_stop_here(struct thread *t, uint8_t flags);
 
+/* A process is new to the tables, its pager runs and it has no page yet: who has looked for it there before, to send it such
+ * a signal, has sent it when this returns. The caller has the turn. */
+void shared_stop_await_senders(struct thread *t);
+
+/* In front of taking a page: stops for a signal that has come while we block signals, which would be taken with the page later.
+ * The caller has the turn, and no page that it has just taken. */
+void shared_stop_held(struct thread *t);
+
 #endif
