@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define WORKER_MAGIC 0x3230574b52505052ull
+#define WORKER_MAGIC 0x3330574b52505052ull
 #define WORKER_SLOTS 96
 #define WORKER_DATA 65536ul
 #define WORKER_CHAIN 64
@@ -105,7 +105,7 @@ struct worker_catches {
 
 struct worker_run {
     uint32_t aim;
-    uint32_t step;    /* one instruction of R-thread `thread` */
+    uint32_t step;    /* one instruction of R-thread `thread`; more, as long as it is in [within_start, within_end) */
     uint32_t single;  /* instruction by instruction all the way */
     uint32_t fresh;   /* a breakpoint where it stands now counts */
     uint32_t collect; /* does not stop for breakpoints and watchpoints, remembers the last ones */
@@ -121,6 +121,7 @@ struct worker_run {
     uint32_t trace;               /* TRACE_, with `single`: remembers instructions... */
     uint64_t trace_writes;        /* ... that write one of these registers, bit by number; 0: all */
     uint64_t match_pc, match_gpr[16];
+    uint64_t within_start, within_end;
 };
 
 #define TRACE_REGISTERS 1

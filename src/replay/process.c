@@ -138,9 +138,9 @@ static struct stop run(struct target *t, bool backward, bool step) {
     return go_on(process_of(t), now(t)->ops->run(now(t), backward, step));
 }
 
-static struct stop step_of(struct target *t, bool backward, int tid) {
+static struct stop step_of(struct target *t, bool backward, int tid, struct code_range within) {
     process_of(t)->has_come_back = false;
-    return go_on(process_of(t), now(t)->ops->step_of(now(t), backward, tid));
+    return go_on(process_of(t), now(t)->ops->step_of(now(t), backward, tid, within));
 }
 
 static struct stop seek_in(struct target *t, size_t program, struct stop (*go)(struct target *, struct position),

@@ -347,10 +347,12 @@ static void settle(struct timeline *t, bool backward) {
     if (t->diversion && (backward || inspect_is_where_recorded(t))) timeline_return(t);
 }
 
-static struct stop forward(struct timeline *t, bool step, uint32_t thread) {
+static struct stop forward(struct timeline *t, bool step, uint32_t thread, struct code_range within) {
     struct worker *w = stands(t);
     if (worker_is_over(w) && w != t->diversion) return timeline_stop_of(w);
     struct worker_run run = {.signals = t->signals, .catches = t->catches, .step = step, .thread = thread};
+    run.within_start = within.start;
+    run.within_end = within.end;
     breakpoints_arm(t, w, true);
     if (t->diversion || step)
         session_run(&t->session, w, &run);
@@ -366,7 +368,7 @@ static struct stop forward(struct timeline *t, bool step, uint32_t thread) {
     return timeline_stop_of(w);
 }
 
-static struct stop run(struct target *target, bool backward, bool step) {
+static struct stop move(struct target *target, bool backward, bool step, struct code_range within) {
     struct timeline *t = timeline_of(target);
     struct stop s;
     settle(t, backward);
@@ -379,23 +381,27 @@ static struct stop run(struct target *target, bool backward, bool step) {
     if (!trail_settle(t)) return timeline_failure("the present place cannot be found again");
     trail_moved(t, backward && step);
     if (!backward)
-        s = forward(t, step, stands(t)->stop.place.thread);
+        s = forward(t, step, stands(t)->stop.place.thread, within);
     else
         s = step ? reverse_step_of(t, NULL) : search_back(t);
     if (was_interrupted(t)) forget_interrupt(t);
     return s;
 }
 
-static struct stop step_of(struct target *target, bool backward, int tid) {
+static struct stop run(struct target *target, bool backward, bool step) {
+    return move(target, backward, step, (struct code_range){0});
+}
+
+static struct stop step_of(struct target *target, bool backward, int tid, struct code_range within) {
     struct timeline *t = timeline_of(target);
     struct worker_thread who;
     settle(t, backward);
-    if (tid == stands(t)->stop.tid) return run(target, backward, true);
+    if (tid == stands(t)->stop.tid) return move(target, backward, true, within);
     search_forget(t);
     if (!trail_settle(t)) return timeline_failure("the present place cannot be found again");
     trail_drop(t);
     if (!inspect_thread(t, tid, &who)) return timeline_failure("there is no such thread here");
-    struct stop s = backward ? reverse_step_of(t, &who) : forward(t, true, who.number);
+    struct stop s = backward ? reverse_step_of(t, &who) : forward(t, true, who.number, within);
     if (was_interrupted(t)) forget_interrupt(t);
     return s;
 }

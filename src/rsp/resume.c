@@ -64,8 +64,8 @@ static bool is_wanted(struct gdb *g, int tid) {
 
 struct order {
     bool backward, step;
-    int thread;                /* that steps; 0: the current one */
-    uint64_t range, range_end; /* step on inside; range == range_end: once */
+    int thread;               /* that steps; 0: the current one */
+    struct code_range within; /* step on inside */
 };
 
 static bool read_general(struct gdb *g, int tid, struct registers *r) {
@@ -93,10 +93,10 @@ static struct stop run(struct gdb *g, bool backward) {
 }
 
 /* One instruction of thread `tid`, unless something happens to the others. */
-static struct stop step_once(struct gdb *g, bool backward, int tid) {
+static struct stop step_once(struct gdb *g, bool backward, int tid, struct code_range within) {
     struct target *t = g->target;
     while (!g->interrupted) {
-        struct stop s = t->ops->step_of(t, backward, tid);
+        struct stop s = t->ops->step_of(t, backward, tid, within);
         if (s.reason != STOP_BREAKPOINT || is_wanted(g, s.thread)) return s;
         if (s.thread == tid) {
             s.reason = STOP_STEP;
@@ -109,10 +109,10 @@ static struct stop step_once(struct gdb *g, bool backward, int tid) {
 static struct stop step_thread(struct gdb *g, const struct order *o) {
     int tid = thread_or_current(g, o->thread);
     for (;;) {
-        struct stop s = step_once(g, o->backward, tid);
-        if (s.reason != STOP_STEP || o->range == o->range_end) return s;
+        struct stop s = step_once(g, o->backward, tid, o->within);
+        if (s.reason != STOP_STEP || o->within.start == o->within.end) return s;
         uint64_t pc = pc_of(g, tid);
-        if (pc < o->range || pc >= o->range_end || breaks_at(&g->breaks, pc) >= 0) return s;
+        if (pc < o->within.start || pc >= o->within.end || breaks_at(&g->breaks, pc) >= 0) return s;
     }
 }
 
@@ -264,7 +264,7 @@ void resume_vcont(struct gdb *g, struct in *in) {
         any = true;
         if ((step || ranged) && !o.step) {
             o = (struct order){.step = true, .thread = tid > 0 ? tid : 0};
-            if (ranged && from < to) o.range = from, o.range_end = to;
+            if (ranged && from < to) o.within = (struct code_range){from, to};
         }
     }
     if (any && in_is_empty(in)) {

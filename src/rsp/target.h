@@ -95,6 +95,10 @@ struct past {
     uint64_t pc, rflags, gpr[16];
 };
 
+struct code_range {
+    uint64_t start, end; /* start == end: nowhere */
+};
+
 struct target;
 struct target_ops {
     /* Where execution stands. */
@@ -102,8 +106,9 @@ struct target_ops {
     int (*current_thread)(struct target *t);
     /* Runs and stops, always somewhere else than before. step: one instruction of the current thread. */
     struct stop (*run)(struct target *t, bool backward, bool step);
-    /* One instruction of a thread, current or not; the others do what they did meanwhile, and may be stopped for. */
-    struct stop (*step_of)(struct target *t, bool backward, int tid);
+    /* One instruction of a thread, current or not; the others do what they did meanwhile, and may be stopped for. Forwards it may
+     * go on as long as that thread is in `within` and not at a breakpoint, and need not. */
+    struct stop (*step_of)(struct target *t, bool backward, int tid, struct code_range within);
     /* Which signals to stop for: bit N - 1 for signal N. All, if never called. */
     void (*want_signals)(struct target *t, uint64_t set);
     void (*want_catches)(struct target *t, const struct catches *c);

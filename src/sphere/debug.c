@@ -543,6 +543,17 @@ bool debug_signal(struct thread *t, const struct siginfo_raw *info, enum signal_
     return !debug_is_diverted || t->tb->pc == pc;
 }
 
+/* Whether the step that was asked for is done. Inside a line whose instructions are all to be done it begins anew. */
+static bool has_stepped(const struct thread *t) {
+    if (!debug_run.step || t->number != debug_run.thread || !has_moved(t, from_pc, from_rsp, from_ticks)) return false;
+    gaddr pc = t->tb->pc;
+    if (pc - debug_run.within_start >= debug_run.within_end - debug_run.within_start || watch_has_break(pc)) return true;
+    from_pc = pc;
+    from_rsp = t->tb->gpr[RSP];
+    from_ticks = ticks_total(t->tb);
+    return false;
+}
+
 /* Why to stop at this instruction boundary, which is a new one or not. */
 static enum worker_reason why_stop(struct thread *t, bool moved) {
     bool arrived = is_past_aim(&here) || is_match(t), waits = access_is_coming() && !moved;
@@ -552,8 +563,7 @@ static enum worker_reason why_stop(struct thread *t, bool moved) {
         if (access_end(t, by_op)) return WORKER_WATCH;
     }
     if (arrived) return WORKER_ARRIVED;
-    if (debug_run.step && t->number == debug_run.thread && has_moved(t, from_pc, from_rsp, from_ticks))
-        return WORKER_STEPPED;
+    if (has_stepped(t)) return WORKER_STEPPED;
     enum worker_reason call = moved && !debug_run.step ? behind_call(t) : WORKER_NONE;
     if (call != WORKER_NONE) return call;
     bool own_step = debug_run.step && t->number == debug_run.thread;

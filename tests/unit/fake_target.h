@@ -162,7 +162,7 @@ static struct stop fake_run(struct target *t, bool backward, bool step) {
     }
 }
 
-static struct stop fake_step_of(struct target *t, bool backward, int tid) {
+static struct stop fake_step_of(struct target *t, bool backward, int tid, struct code_range within) {
     struct stop s = {.reason = STOP_FAILED};
     if (tid < 1000 || tid >= 1000 + FAKE_THREADS) return s;
     do s = fake_run(t, backward, true);
