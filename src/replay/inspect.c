@@ -87,11 +87,11 @@ bool inspect_registers(struct target *target, int tid, struct registers *out) {
 
 bool inspect_general(struct target *target, int tid, struct registers *out) {
     struct timeline *t = timeline_of(target);
-    if (!trail_is_ahead(t) || t->diversion || (tid && tid != t->now->stop.tid))
-        return inspect_registers(target, tid, out);
-    const struct worker_past *p = trail_here(t);
-    for (int i = 0; i < 16; i++) out->gpr[i] = p->gpr[order[i]];
-    out->rip = p->pc;
+    const struct worker_stop *s = &t->now->stop;
+    if (t->diversion || t->now->is_gone || (tid && tid != s->tid)) return inspect_registers(target, tid, out);
+    const struct worker_past *p = trail_is_ahead(t) ? trail_here(t) : NULL;
+    for (int i = 0; i < 16; i++) out->gpr[i] = (p ? p->gpr : s->gpr)[order[i]];
+    out->rip = p ? p->pc : s->pc;
     return true;
 }
 
