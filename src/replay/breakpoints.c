@@ -60,14 +60,6 @@ void breakpoints_arm(struct timeline *t, struct worker *w, bool with) {
     w->breaks = wanted;
 }
 
-bool breakpoints_are_but_one(struct timeline *t, const struct worker *w, uint64_t pc) {
-    if (w->breaks == t->version || t->cleared_at != pc || t->n_breaks == t->breaks_room) return false;
-    t->breaks[t->n_breaks++] = (struct worker_break){pc, 1, WORKER_BREAK_EXEC, 0};
-    bool is = timeline_hash_breaks(t) == w->breaks;
-    t->n_breaks--;
-    return is;
-}
-
 static bool is_for_writes(const struct worker_break *b) {
     return b->kind == WORKER_BREAK_WRITE || b->kind == WORKER_BREAK_ACCESS;
 }
@@ -118,7 +110,6 @@ bool breakpoints_clear(struct target *target, enum break_kind kind, uint64_t add
         if (b->addr != addr || b->len != len || b->kind != (uint32_t)kind) continue;
         t->breaks[i] = t->breaks[--t->n_breaks];
         t->version = timeline_hash_breaks(t);
-        if (kind == BREAK_EXEC) t->cleared_at = addr;
         return true;
     }
     return false;

@@ -347,32 +347,17 @@ static void settle(struct timeline *t, bool backward) {
     if (t->diversion && (backward || inspect_is_where_recorded(t))) timeline_return(t);
 }
 
-/* A step of whoever stands there. A debugger steps over a breakpoint that it takes away for that time; the worker steps over it in
- * any case, so it keeps it, unless others come by. */
-static void step_here(struct timeline *t, struct worker *w, const struct worker_run *run) {
-    uint64_t pc = w->stop.pc;
-    bool keeps = run->thread == w->stop.place.thread && breakpoints_are_but_one(t, w, pc);
-    if (!keeps) breakpoints_arm(t, w, true);
-    if (!session_run(&t->session, w, run) || !keeps || w->stop.reason != WORKER_BREAK || w->stop.pc != pc) return;
-    breakpoints_arm(t, w, true);
-    session_run(&t->session, w, run);
-}
-
 static struct stop forward(struct timeline *t, bool step, uint32_t thread, struct code_range within) {
     struct worker *w = stands(t);
     if (worker_is_over(w) && w != t->diversion) return timeline_stop_of(w);
     struct worker_run run = {.signals = t->signals, .catches = t->catches, .step = step, .thread = thread};
     run.within_start = within.start;
     run.within_end = within.end;
-    if (step) {
-        step_here(t, w, &run);
-    } else {
-        breakpoints_arm(t, w, true);
-        if (t->diversion)
-            session_run(&t->session, w, &run);
-        else
-            run_leaving_checkpoints(t, w, run);
-    }
+    breakpoints_arm(t, w, true);
+    if (t->diversion || step)
+        session_run(&t->session, w, &run);
+    else
+        run_leaving_checkpoints(t, w, run);
     if (w == t->diversion && worker_is_over(w)) { /* what was called has ended its copy of the process */
         timeline_return(t);
         struct stop s = stop_with(t->now, STOP_STEP);

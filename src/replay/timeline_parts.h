@@ -46,7 +46,6 @@ struct timeline {
     uint8_t *conditions; /* struct worker_condition, one after the other */
     size_t conditions_len;
     uint64_t version; /* of the breakpoints: a hash; 0: none */
-    uint64_t cleared_at; /* the last breakpoint that was cleared */
     uint64_t signals; /* to stop for: bit N - 1 for signal N */
     struct worker_catches catches;
     bool has_catches;
@@ -92,8 +91,6 @@ void checkpoints_thin(struct timeline *, uint64_t work);
 /* breakpoints.c */
 /* The worker gets the breakpoints that there are, or none. */
 void breakpoints_arm(struct timeline *, struct worker *w, bool with);
-/* The worker has those that there are, and the one at pc that was cleared last. */
-bool breakpoints_are_but_one(struct timeline *, const struct worker *w, uint64_t pc);
 /* What is watched for writes, as it is at the present: for comparing. 0: nothing, or too much for that. */
 size_t breakpoints_watched(struct timeline *, uint8_t *to, size_t cap);
 /* Where the byte is that is at `offset` there. */

@@ -174,6 +174,7 @@ static void packet_Z(struct gdb *g, struct in *in) {
     if (!in_hex(in, &type) || !in_char(in, ',') || !parse_range(in, &addr, &len)) return fail(g);
     if (type > 4) return;
     if (type < 2 && addr == g->unset_at) g->unset_at = 0;
+    if (type < 2 && addr == g->unset_last) g->unset_last = 0;
     ok_if(g, g->is_at_child || breaks_set(&g->breaks, g->target, (unsigned)type, addr, len, in));
 }
 

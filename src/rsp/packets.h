@@ -55,6 +55,13 @@ struct gdb {
     struct stop last;
     uint64_t
         unset_at; /* gdb has taken the breakpoint here away while the program was at it, and not put it back; 0: nowhere */
+    uint64_t unset_last; /* the last breakpoint that gdb has taken away, and not put back; 0: none */
+    struct {
+        bool any, backward;
+        bool is_here; /* the target stands there, otherwise it is to go to `at` */
+        struct stop stop;
+        struct position at;
+    } owed;            /* a stop of another thread while gdb stepped over a breakpoint: told when it goes on */
     unsigned end_told; /* steps that have led to the end in a row, which was said: see step_to_end */
     bool settles;      /* gdb was told first that libraries may have changed: it resumes, and is told the rest */
     enum goal goal;    /* where the next resumption leads */

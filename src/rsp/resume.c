@@ -64,6 +64,7 @@ static bool is_wanted(struct gdb *g, int tid) {
 
 struct order {
     bool backward, step;
+    bool alone;               /* gdb means nobody else to move */
     int thread;               /* that steps; 0: the current one */
     struct code_range within; /* step on inside */
 };
@@ -116,6 +117,87 @@ static struct stop step_thread(struct gdb *g, const struct order *o) {
     }
 }
 
+/* ---- steps over breakpoints ----
+ *
+ * gdb takes a breakpoint away, has the thread that is at it step, and nobody else, and puts it back. It asserts that no other thread
+ * stops meanwhile. Here others do what they did until that thread has its turn: for them the breakpoint is still there. And who
+ * replays need not be told that it goes and comes. */
+
+static bool is_of_thread(enum stop_reason why) {
+    return why == STOP_BREAKPOINT || why == STOP_WATCHPOINT || why == STOP_SIGNAL || why == STOP_CALL ||
+           why == STOP_RETURN || why == STOP_FORK;
+}
+
+static bool has_thread(struct gdb *g, int tid) {
+    struct registers r;
+    return g->target->ops->read_registers(g->target, tid, &r);
+}
+
+/* Lets thread `tid` finish its step, whatever the others do. False: it never does. */
+static bool finish_step(struct gdb *g, bool backward, int tid, struct stop *s) {
+    struct target *t = g->target;
+    do *s = t->ops->step_of(t, backward, tid, (struct code_range){0});
+    while (!g->interrupted && s->thread != tid && is_of_thread(s->reason));
+    return s->thread == tid && (s->reason == STOP_STEP || is_of_thread(s->reason));
+}
+
+/* While thread `tid` stepped over the breakpoint at `pc`, another one came to something to stop for: `s`. */
+static struct stop postpone(struct gdb *g, bool backward, int tid, uint64_t pc, struct stop s) {
+    struct target *t = g->target;
+    struct stop done = {.reason = STOP_STEP, .thread = tid};
+    if (!is_of_thread(s.reason)) {
+        if (s.reason != STOP_EXEC && has_thread(g, tid)) s.thread = tid;
+        return s;
+    }
+    g->owed.any = true;
+    g->owed.backward = backward;
+    g->owed.stop = s;
+    g->owed.is_here = !backward && pc_of(g, tid) != pc; /* it waits in a call, behind that */
+    if (g->owed.is_here) return done;
+    g->owed.at = t->ops->where(t);
+    if (finish_step(g, backward, tid, &done)) return done;
+    t->ops->seek(t, g->owed.at);
+    g->owed.any = false;
+    s.thread = tid;
+    return s;
+}
+
+/* What gdb was not told of comes first. False: it is of no interest any more, or to be found again from here. */
+static bool pay(struct gdb *g, bool backward, struct stop *s) {
+    struct target *t = g->target;
+    uint64_t inside;
+    bool is_due = g->owed.any && g->owed.backward == backward;
+    g->owed.any = false;
+    if (!is_due) return false;
+    *s = g->owed.stop;
+    if (!g->owed.is_here && t->ops->seek(t, g->owed.at).reason == STOP_FAILED) return false;
+    if (s->reason == STOP_BREAKPOINT) return breaks_at(&g->breaks, pc_of(g, s->thread)) >= 0 && is_wanted(g, s->thread);
+    return s->reason != STOP_WATCHPOINT || breaks_watched(&g->breaks, s->addr, &inside);
+}
+
+static struct stop step_over(struct gdb *g, const struct order *o, int tid) {
+    struct target *t = g->target;
+    uint64_t pc = g->unset_last;
+    bool stays = t->ops->set_break(t, BREAK_EXEC, pc, 1);
+    struct stop s = step_once(g, o->backward, tid, (struct code_range){0});
+    if (s.thread != tid) s = postpone(g, o->backward, tid, pc, s);
+    if (stays) t->ops->clear_break(t, BREAK_EXEC, pc, 1);
+    return s;
+}
+
+static struct stop move(struct gdb *g, const struct order *o) {
+    struct stop s;
+    int tid = o->step ? thread_or_current(g, o->thread) : 0;
+    bool is_over = o->step && o->alone && o->within.start == o->within.end && g->unset_last &&
+                   breaks_at(&g->breaks, g->unset_last) < 0 && pc_of(g, tid) == g->unset_last;
+    if (pay(g, o->backward, &s)) {
+        if (is_over) s.thread = tid;
+        return s;
+    }
+    if (is_over) return step_over(g, o, tid);
+    return o->step ? step_thread(g, o) : run(g, o->backward);
+}
+
 /* A step forwards from a breakpoint must end in the same thread, for gdb: then it is not told which one it is. */
 static void libraries_reply(struct gdb *g, int tid) {
     out_str(&g->reply, "T05");
@@ -129,6 +211,7 @@ static void libraries_reply(struct gdb *g, int tid) {
 }
 
 void resume_without(struct gdb *g, uint64_t addr) {
+    g->unset_last = addr;
     if (g->attached && addr == pc_of(g, g->target->ops->current_thread(g->target))) g->unset_at = addr;
 }
 
@@ -210,12 +293,13 @@ static void resume(struct gdb *g, const struct order *o) {
     g->interrupted = 0;
     if (g->watch) g->watch(g, true);
     if (g->goal == GOAL_CALL && (o->step || !o->backward)) g->goal = GOAL_NONE;
+    if (g->goal != GOAL_NONE) g->owed.any = false;
     if (g->goal == GOAL_CALL)
         s = back_to_call(g, g->goal_slot);
     else if (g->goal != GOAL_NONE)
         s = goal_reach(g->target, g->goal, g->goal_at);
     else
-        s = o->step ? step_thread(g, o) : run(g, o->backward);
+        s = move(g, o);
     if (g->watch) g->watch(g, false);
     gdb_say_printed(g);
     if (g->interrupted && o->step && s.reason == STOP_STEP && g->goal == GOAL_NONE) s.reason = STOP_INTERRUPTED;
@@ -238,14 +322,15 @@ static void resume(struct gdb *g, const struct order *o) {
 void resume_simple(struct gdb *g, bool backward, bool step) {
     /* Backward steps come without a thread unless gdb locks the scheduler: it means the one it stopped for. */
     int thread = g->continue_thread > 0 ? g->continue_thread : backward ? g->last.thread : 0;
-    resume(g, &(struct order){.backward = backward, .step = step, .thread = thread});
+    bool alone = g->continue_thread > 0;
+    resume(g, &(struct order){.backward = backward, .step = step, .alone = alone, .thread = thread});
 }
 
 /* ;ACTION[:THREAD]... : a thread does the first action that names it or all. One runs at a time in any case, so what counts is
  * whether somebody steps. The signals that gdb would deliver are the recording's matter. */
 void resume_vcont(struct gdb *g, struct in *in) {
     struct order o = {0};
-    bool any = false;
+    bool any = false, others = false;
     while (in_char(in, ';')) {
         struct in action = in_until(in, ';');
         uint64_t signo, from = 0, to = 0;
@@ -261,13 +346,15 @@ void resume_vcont(struct gdb *g, struct in *in) {
         }
         if (in_char(&action, ':') && !parse_thread_id(g, &action, &tid)) goto bad;
         if (!in_is_empty(&action)) goto bad;
+        others |= !step && !ranged;
         any = true;
         if ((step || ranged) && !o.step) {
-            o = (struct order){.step = true, .thread = tid > 0 ? tid : 0};
+            o = (struct order){.step = true, .alone = true, .thread = tid > 0 ? tid : 0};
             if (ranged && from < to) o.within = (struct code_range){from, to};
         }
     }
     if (any && in_is_empty(in)) {
+        o.alone &= !others;
         resume(g, &o);
         return;
     }

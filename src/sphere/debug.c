@@ -547,7 +547,8 @@ bool debug_signal(struct thread *t, const struct siginfo_raw *info, enum signal_
 static bool has_stepped(const struct thread *t) {
     if (!debug_run.step || t->number != debug_run.thread || !has_moved(t, from_pc, from_rsp, from_ticks)) return false;
     gaddr pc = t->tb->pc;
-    if (pc - debug_run.within_start >= debug_run.within_end - debug_run.within_start || watch_has_break(pc)) return true;
+    if (pc - debug_run.within_start >= debug_run.within_end - debug_run.within_start || watch_has_break(pc))
+        return true;
     from_pc = pc;
     from_rsp = t->tb->gpr[RSP];
     from_ticks = ticks_total(t->tb);
