@@ -212,6 +212,14 @@ size_t inspect_auxv(struct target *target, void *to, size_t cap) {
     return inspect_memory(target, t->auxv_start, to, n < cap ? n : cap);
 }
 
+/* As /proc/PID/cmdline: the program may have changed them. */
+size_t inspect_arguments(struct target *target, void *to, size_t cap) {
+    const struct timeline *t = timeline_of(target);
+    if (t->arg_end <= t->arg_start) return 0;
+    size_t n = t->arg_end - t->arg_start;
+    return inspect_memory(target, t->arg_start, to, n < cap ? n : cap);
+}
+
 size_t inspect_siginfo(struct target *target, void *to, size_t cap) {
     struct timeline *t = timeline_of(target);
     if (!trail_settle(t)) return 0;

@@ -213,6 +213,7 @@ static size_t regions(struct target *t, struct memory_region *out, size_t cap) {
     return now(t)->ops->regions(now(t), out, cap);
 }
 static size_t auxv(struct target *t, void *to, size_t cap) { return now(t)->ops->auxv(now(t), to, cap); }
+static size_t arguments(struct target *t, void *to, size_t cap) { return now(t)->ops->arguments(now(t), to, cap); }
 static size_t siginfo(struct target *t, void *to, size_t cap) { return now(t)->ops->siginfo(now(t), to, cap); }
 static int pid(struct target *t) { return now(t)->ops->pid(now(t)); }
 static bool exe_path(struct target *t, char *out, size_t cap) { return now(t)->ops->exe_path(now(t), out, cap); }
@@ -285,6 +286,7 @@ static const struct target_ops process_ops = {
     .threads = threads,
     .regions = regions,
     .auxv = auxv,
+    .arguments = arguments,
     .siginfo = siginfo,
     .pid = pid,
     .enter_process = enter_process,

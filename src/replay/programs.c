@@ -45,6 +45,8 @@ static bool describe(const struct recording *r, uint64_t stream, struct program 
             snprintf(p->exe, sizeof p->exe, "%.*s", (int)sizeof f.start.exe - 1, f.start.exe);
             p->auxv_start = f.start.auxv_start;
             p->auxv_end = f.start.auxv_end;
+            p->arg_start = f.start.arg_start;
+            p->arg_end = f.start.arg_end;
             return true;
         }
         if (f.parent >= at) break;

@@ -10,7 +10,7 @@
 
 struct program {
     uint64_t stream;
-    uint64_t auxv_start, auxv_end;
+    uint64_t auxv_start, auxv_end, arg_start, arg_end;
     char exe[513];
 };
 

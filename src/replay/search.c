@@ -214,7 +214,16 @@ static bool begin_before(struct timeline *t, struct position limit, size_t *i) {
     return !w || checkpoint_strictly_before(t, limit, i);
 }
 
+/* Behind a call that has made a process: forwards one stops for the process first, then for the end of the call. */
+static bool is_behind_fork(struct timeline *t) {
+    struct worker_stop *s = &t->now->stop;
+    if (s->reason != WORKER_RETURN || !t->catches.forks || !s->child) return false;
+    s->reason = session_slot(&t->session, t->now)->stop.reason = WORKER_FORK;
+    return true;
+}
+
 struct stop search_back(struct timeline *t) {
+    if (is_behind_fork(t)) return timeline_stop_of(t->now);
     if (is_known(t)) {
         timeline_become(t, t->ahead[--t->n_ahead]);
         return stop_there(t);

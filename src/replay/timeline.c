@@ -546,6 +546,7 @@ static const struct target_ops timeline_ops = {
     .threads = inspect_threads,
     .regions = inspect_regions,
     .auxv = inspect_auxv,
+    .arguments = inspect_arguments,
     .siginfo = inspect_siginfo,
     .pid = pid_of,
     .exe_path = inspect_exe_path,
@@ -593,6 +594,8 @@ static bool find_program(struct timeline *t, char *why, size_t cap) {
     memcpy(t->exe, all[which].exe, sizeof t->exe);
     t->auxv_start = all[which].auxv_start;
     t->auxv_end = all[which].auxv_end;
+    t->arg_start = all[which].arg_start;
+    t->arg_end = all[which].arg_end;
     free(all);
     return true;
 }

@@ -23,7 +23,7 @@ struct timeline {
     uint64_t stream, program; /* which of the process's programs, from 0 on */
     int pid;
     char exe[513];
-    uint64_t auxv_start, auxv_end;
+    uint64_t auxv_start, auxv_end, arg_start, arg_end;
 
     struct worker *now; /* stands at the present, or further on along the trail */
     struct trail *trail;
@@ -115,6 +115,7 @@ bool inspect_set_memory(struct target *, uint64_t addr, const void *from, size_t
 size_t inspect_threads(struct target *, struct thread_facts *out, size_t cap);
 size_t inspect_regions(struct target *, struct memory_region *out, size_t cap);
 size_t inspect_auxv(struct target *, void *to, size_t cap);
+size_t inspect_arguments(struct target *, void *to, size_t cap);
 size_t inspect_siginfo(struct target *, void *to, size_t cap);
 bool inspect_exe_path(struct target *, char *out, size_t cap);
 int inspect_open_file(struct target *, const char *path);

@@ -15,6 +15,7 @@
 
 #define REGIONS_MAX 65536
 #define READ_MOST 65536
+#define ARGUMENTS_MOST 131072
 
 /* As the protocol numbers errors. */
 enum { FILE_ENOENT = 2, FILE_EBADF = 9, FILE_EINVAL = 22, FILE_EMFILE = 24, FILE_EROFS = 30, FILE_EIO = 9999 };
@@ -53,6 +54,18 @@ static int open_maps(struct target *t) {
                 name[0] ? "                  " : "", name);
     }
     free(all);
+    return fd;
+}
+
+static int open_arguments(struct target *t) {
+    char *text = t->ops->arguments ? malloc(ARGUMENTS_MOST) : NULL;
+    size_t n = text ? t->ops->arguments(t, text, ARGUMENTS_MOST) : 0;
+    int fd = n ? memfd_create("cmdline", MFD_CLOEXEC) : -1;
+    if (fd >= 0 && write(fd, text, n) < 0) {
+        close(fd);
+        fd = -1;
+    }
+    free(text);
     return fd;
 }
 
@@ -98,7 +111,7 @@ static int open_mapped(struct target *t, const char *path) {
 static int open_path(struct target *t, const char *path) {
     const char *proc = proc_name(t, path);
     if (proc && (strcmp(proc, "maps") == 0 || strcmp(proc, "smaps") == 0)) return open_maps(t);
-    if (proc) return -1;
+    if (proc) return strcmp(proc, "cmdline") == 0 ? open_arguments(t) : -1;
     int fd = t->ops->open_file(t, path);
     return fd < 0 && strstr(base_of(path), ".so") ? open_mapped(t, path) : fd;
 }

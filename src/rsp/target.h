@@ -133,6 +133,8 @@ struct target_ops {
     size_t (*threads)(struct target *t, struct thread_facts *out, size_t cap);
     size_t (*regions)(struct target *t, struct memory_region *out, size_t cap);
     size_t (*auxv)(struct target *t, void *to, size_t cap);
+    /* Of the program, with a terminator each. NULL: not known. */
+    size_t (*arguments)(struct target *t, void *to, size_t cap);
     /* siginfo_t of the signal that was last stopped for; 0: none. */
     size_t (*siginfo)(struct target *t, void *to, size_t cap);
     int (*pid)(struct target *t);

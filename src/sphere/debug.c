@@ -187,9 +187,11 @@ static void describe(struct thread *t, enum worker_reason why) {
 
 static bool hits_break(struct thread *t);
 static enum worker_reason behind_call(struct thread *t);
+static enum worker_reason behind_fork(struct thread *t);
 
 /* The run that is asked for begins. False: it is over already. */
 static bool begin_run(struct thread *t) {
+    bool was_fork = debug_slot->stop.reason == WORKER_FORK;
     debug_run = debug_slot->run;
     if (!debug_run.goes_on) debug_hits = 0;
     debug_slot->stop.collected = 0;
@@ -207,7 +209,7 @@ static bool begin_run(struct thread *t) {
     t->debugged.once = false;
     debug_slot->stop.traced = 0;
     if (debug_run.trace) past_remember(t, &here);
-    enum worker_reason why = debug_run.fresh ? behind_call(t) : WORKER_NONE;
+    enum worker_reason why = debug_run.fresh ? behind_call(t) : was_fork ? behind_fork(t) : WORKER_NONE;
     if (why == WORKER_NONE && debug_run.fresh && hits_break(t)) why = WORKER_BREAK;
     if (why != WORKER_NONE) {
         describe(t, why);
@@ -394,6 +396,12 @@ static enum worker_reason behind_call(struct thread *t) {
     debug_slot->stop.child = child;
     if (child && count_hit(t, WORKER_FORK, 0)) return WORKER_FORK;
     return is_caught(t->debugged.call) && count_hit(t, WORKER_RETURN, 0) ? WORKER_RETURN : WORKER_NONE;
+}
+
+/* One has stopped for the process that was made. That the call is over comes next. */
+static enum worker_reason behind_fork(struct thread *t) {
+    bool is_over = !debug_run.step && is_caught(t->debugged.call);
+    return is_over && count_hit(t, WORKER_RETURN, 0) ? WORKER_RETURN : WORKER_NONE;
 }
 
 static bool has_catches(void) {

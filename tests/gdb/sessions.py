@@ -78,6 +78,7 @@ MIRRORS = [
     ("catch_syscall_programs", "family", "stops", ["catch syscall execve exit_group", "break before_exec"], "continue", "reverse-continue", ["$rsp"]),
     ("catch_syscall_checkpoints", "naps", "stops", ["catch syscall rt_sigaction clock_nanosleep exit_group"], "continue", "reverse-continue", ["$rsp"]),
     ("catch_fork", "family", "stops", ["catch fork", "break before_exec"], "continue", "reverse-continue", ["$rip"]),
+    ("catch_fork_and_call", "family", "stops", ["catch fork", "catch syscall clone"], "continue", "reverse-continue", ["$rip", "$_thread"]),
     ("catch_signal", "signals", "stops", ["handle all nostop noprint pass", "catch signal SIGUSR1"], "continue", "reverse-continue", ["handled"]),
 ]
 SHARES = [  # for each process of each kind; a child begins with memory that it shares
@@ -89,7 +90,7 @@ SHARES = [  # for each process of each kind; a child begins with memory that it 
 ]
 MIRRORS += [(f"{name}_{kind}{who}", f"shares {kind} &{who}", *row)
             for kind in ("inherited", "memfd", "calls") for name, whos, *row in SHARES for who in whos]
-QUICK = set("""fork_advice fault_and_end catch_syscall_checkpoints catch_syscall_some catch_fork break break_programs condition watch watch_threads stepi step break_threads catch_throw signals signals_in_calls break_static
+QUICK = set("""fork_advice fault_and_end catch_syscall_checkpoints catch_syscall_some catch_fork catch_fork_and_call break break_programs condition watch watch_threads stepi step break_threads catch_throw signals signals_in_calls break_static
                break_stripped share_watch_inherited2 share_watch_two_calls2 share_stepi_memfd2""".split())
 
 

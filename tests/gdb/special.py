@@ -762,6 +762,7 @@ def information(recordings):
         check(gdb, code and int(code.group(1), 16) > 0, "the program's code is not at the begin of its file")
         gdb.expect("info auxv", "AT_ENTRY", "AT_EXECFN", "steps")
         gdb.expect("info proc exe", "/steps")
+        gdb.expect("info proc cmdline", "cmdline = '", "/gdb/steps'")
         for command in ("record", "record full", "record btrace"):
             gdb.expect(command, "This is a recording")
         gdb.expect("info record", "No recording is currently active")
