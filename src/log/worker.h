@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define WORKER_MAGIC 0x3330574b52505052ull
+#define WORKER_MAGIC 0x3430574b52505052ull
 #define WORKER_SLOTS 96
 #define WORKER_DATA 65536ul
 #define WORKER_CHAIN 64
@@ -120,6 +120,7 @@ struct worker_run {
     uint32_t match;               /* MATCH_: arrives where registers are these */
     uint32_t trace;               /* TRACE_, with `single`: remembers instructions... */
     uint64_t trace_writes;        /* ... that write one of these registers, bit by number; 0: all */
+    uint64_t trace_all; /* stops when there is no more room, and in front of what stores somewhere that is not known */
     uint64_t match_pc, match_gpr[16];
     uint64_t within_start, within_end;
 };

@@ -378,8 +378,12 @@ static struct stop move(struct target *target, bool backward, bool step, struct 
         forget_interrupt(t);
         return s;
     }
+    if (!backward && step && within.start == within.end && trail_step_on(t, &s)) {
+        forget_interrupt(t);
+        return s;
+    }
     if (!trail_settle(t)) return timeline_failure("the present place cannot be found again");
-    trail_moved(t, backward && step);
+    trail_moved(t, backward, step);
     if (!backward)
         s = forward(t, step, stands(t)->stop.place.thread, within);
     else

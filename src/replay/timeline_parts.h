@@ -126,7 +126,7 @@ void memory_close(struct timeline *);
 /* Bytes read; less than n where memory ends. */
 size_t memory_read(struct timeline *, struct worker *, uint64_t addr, void *to, size_t n);
 
-/* trail.c: going back step by step */
+/* trail.c: going back step by step, and on */
 bool trail_open(struct timeline *);
 void trail_close(struct timeline *);
 /* Whether the present is a place of the trail, and the worker stands further on. */
@@ -136,10 +136,12 @@ bool trail_settle(struct timeline *);
 /* The worker goes elsewhere: the trail does not lead to it. */
 void trail_drop(struct timeline *);
 /* The same, and by what. */
-void trail_moved(struct timeline *, bool by_step_back);
+void trail_moved(struct timeline *, bool backward, bool step);
 /* Steps back, or goes back to the last breakpoint, along the trail. False: it does not go there. */
 bool trail_step(struct timeline *, struct stop *out);
 bool trail_search(struct timeline *, struct stop *out);
+/* Steps on along it; after some steps in a row it is laid ahead. */
+bool trail_step_on(struct timeline *, struct stop *out);
 /* Of the present, where trail_is_ahead(): */
 struct position trail_position(const struct timeline *);
 const struct worker_past *trail_here(const struct timeline *);

@@ -8,7 +8,9 @@
 
 #define TICKS_FIRST 16
 #define TICKS_MOST 4096
-#define LAID_MOST 4 /* in a search */
+#define LAID_MOST 4    /* in a search */
+#define STEPS_FEW 8    /* a debugger that takes more, one after the other, will go on with that */
+#define STEPS_AGAIN 40 /* where it could not be laid */
 
 struct trail {
     struct worker_past list[WORKER_PAST]; /* oldest first */
@@ -16,6 +18,7 @@ struct trail {
     uint64_t event, base_ticks;
     uint64_t ticks;   /* how far back at once */
     bool was_stepped; /* the last move was a step back, too */
+    int steps_on;     /* in a row, in which nobody wanted more than the trail has */
 };
 
 bool trail_open(struct timeline *t) {
@@ -31,11 +34,14 @@ bool trail_is_ahead(const struct timeline *t) { return t->trail->at < t->trail->
 void trail_drop(struct timeline *t) {
     t->trail->n = t->trail->base = t->trail->at = 0;
     t->trail->was_stepped = false;
+    t->trail->steps_on = 0;
 }
 
-void trail_moved(struct timeline *t, bool by_step_back) {
+void trail_moved(struct timeline *t, bool backward, bool step) {
+    int steps_on = step && !backward ? t->trail->steps_on : 0;
     trail_drop(t);
-    t->trail->was_stepped = by_step_back;
+    t->trail->was_stepped = step && backward;
+    t->trail->steps_on = steps_on;
 }
 
 static struct position position_at(const struct trail *r, size_t i) {
@@ -57,6 +63,7 @@ bool trail_settle(struct timeline *t) {
     }
     timeline_become(t, w);
     r->base = r->at;
+    r->steps_on = 0;
     return true;
 }
 
@@ -222,4 +229,60 @@ bool trail_search(struct timeline *t, struct stop *out) {
         if (laid == LAID_MOST || !has_way_back(t)) return false;
     }
     return false;
+}
+
+/* ---- steps forwards ---- */
+
+static bool may_lay_ahead(const struct timeline *t) {
+    const struct worker_stop *s = &t->now->stop;
+    return s->place.is_exact && !s->is_inside && !s->is_anothers && !s->is_again && s->reason != WORKER_SIGNAL &&
+           !worker_is_over(t->now);
+}
+
+/* The worker goes ahead, and has the trail behind it. Who has to go back there finds a checkpoint. */
+static bool lay_ahead(struct timeline *t) {
+    struct trail *r = t->trail;
+    if (!may_lay_ahead(t)) return false;
+    struct position from = position_of(&t->now->stop.place);
+    uint64_t base_ticks = t->now->stop.base_ticks;
+    struct worker_run run = {.single = 1, .steady = 1, .trace = TRACE_STORES, .trace_all = 1};
+    trail_drop(t);
+    r->steps_on = STEPS_FEW;
+    checkpoint_add(t, t->now);
+    breakpoints_arm(t, t->now, false);
+    bool good = session_run(&t->session, t->now, &run) && t->now->stop.reason == WORKER_ARRIVED &&
+                t->now->stop.place.is_exact && t->now->stop.place.event == from.event;
+    uint64_t traced = t->now->stop.traced;
+    if (good && traced <= WORKER_PAST) {
+        r->event = from.event;
+        r->base_ticks = base_ticks;
+        const struct worker_past *ring = (const struct worker_past *)session_slot(&t->session, t->now)->data;
+        r->n = r->base = take(r, ring, traced, false, position_of(&t->now->stop.place));
+    }
+    if (r->n) return true;
+    if (good) return false; /* it has not moved */
+    struct worker *w = timeline_reach(t, from);
+    if (w) timeline_become(t, w);
+    r->steps_on = STEPS_FEW - STEPS_AGAIN;
+    return false;
+}
+
+static bool is_read_watched(const struct timeline *t) {
+    for (size_t i = 0; i < t->n_breaks; i++)
+        if (t->breaks[i].kind == WORKER_BREAK_READ || t->breaks[i].kind == WORKER_BREAK_ACCESS) return true;
+    return false;
+}
+
+bool trail_step_on(struct timeline *t, struct stop *out) {
+    struct trail *r = t->trail;
+    r->steps_on++;
+    r->was_stepped = false;
+    if (t->diversion || is_read_watched(t)) return false;
+    if (!trail_is_ahead(t) && (r->steps_on <= STEPS_FEW || !lay_ahead(t))) return false;
+    const struct worker_past *p = &r->list[r->at];
+    if (p->store_len == WORKER_STORE_UNKNOWN) return false;
+    *out = stop_here(t, STOP_STEP);
+    if (is_watched(t, p, &out->addr)) out->reason = STOP_WATCHPOINT;
+    r->at++;
+    return true;
 }

@@ -444,7 +444,7 @@ void stop_reply(struct gdb *g, struct stop s, enum report report) {
     out_format(o, "T%02x", (unsigned)signo);
     if (is_another ? g->target->ops->read_registers(g->target, s.thread, &r) : read_general(g, s.thread, &r)) {
         for (unsigned n = 0; n < g->description.n; n++)
-            if (is_another || n == GDB_RBP || n == GDB_RSP || n == GDB_RIP) put_reg(g, &r, n);
+            if (is_another || n <= GDB_RIP) put_reg(g, &r, n);
     }
     out_str(o, "thread:");
     put_thread_id(g, o, s.thread);

@@ -209,6 +209,10 @@ static bool begin_run(struct thread *t) {
     t->debugged.once = false;
     debug_slot->stop.traced = 0;
     if (debug_run.trace) past_remember(t, &here);
+    if (debug_run.trace_all && past_ends()) {
+        describe(t, WORKER_ARRIVED);
+        return false;
+    }
     enum worker_reason why = debug_run.fresh ? behind_call(t) : was_fork ? behind_fork(t) : WORKER_NONE;
     if (why == WORKER_NONE && debug_run.fresh && hits_break(t)) why = WORKER_BREAK;
     if (why != WORKER_NONE) {
@@ -591,6 +595,7 @@ void debug_enter(struct tblock *tb) {
     bool moved = track(t);
     if (moved && debug_run.trace) past_remember(t, &here);
     enum worker_reason why = why_stop(t, moved);
+    if (why == WORKER_NONE && moved && debug_run.trace_all && past_ends()) why = WORKER_ARRIVED;
     if (why != WORKER_NONE) {
         stop(t, why);
         replay_set_budget(t);

@@ -40,6 +40,8 @@ bool access_end(struct thread *t, bool by_op);
 
 /* What the instruction that comes next works on, into the ring of the worker's slot. */
 void past_remember(struct thread *t, const struct worker_place *here);
+/* There is no more room, or what the last one stores is not known. */
+bool past_ends(void);
 /* Host addresses that a call has left below the stack pointer are overwritten by the next instruction, as a rule, but not all
  * ways into a function leave them. */
 void past_hide_host_word(struct thread *t);

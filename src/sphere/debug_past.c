@@ -69,3 +69,9 @@ void past_remember(struct thread *t, const struct worker_place *here) {
     past_hide_host_word(t);
     remember_store(p, tb);
 }
+
+bool past_ends(void) {
+    uint64_t n = debug_slot->stop.traced;
+    const struct worker_past *last = (const struct worker_past *)debug_slot->data + (n - 1) % WORKER_PAST;
+    return n >= WORKER_PAST || (n && last->store_len == WORKER_STORE_UNKNOWN);
+}

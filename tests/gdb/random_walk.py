@@ -20,7 +20,7 @@ PROGRAMS = {
 }
 REGISTERS = "rax rbx rcx rdx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip eflags fs_base".split()
 # how often: moves, each as often as it is repeated at most
-MOVES = [(22, "stepi", 20), (22, "reverse-stepi", 20), (6, "step", 4), (6, "reverse-step", 4), (5, "next", 4), (5, "reverse-next", 4),
+MOVES = [(22, "stepi", 20), (22, "reverse-stepi", 20), (3, "stepi 40", 2), (3, "reverse-stepi 40", 2), (6, "step", 4), (6, "reverse-step", 4), (5, "next", 4), (5, "reverse-next", 4),
          (8, "continue", 3), (8, "reverse-continue", 3), (12, "seek", 1), (1, "seek begin", 1), (1, "seek end", 1), (2, "finish", 1),
          (2, "reverse-finish", 1)]
 FAILURES = ("replay failed", "Remote ", "emote failure", "internal-error", "E01")

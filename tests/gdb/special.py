@@ -127,6 +127,51 @@ def back_along_a_trail(recordings):
 
 
 @scenario(quick=True)
+def on_along_a_trail(recordings):
+    """The same for many steps forwards, which go along a trail that is laid ahead: over stores, calls and threads, and there and back."""
+    look = ["x/24xg $rsp - 96", "x/2i $pc", "output $rbp", "output $rcx"]
+    for program, place, values in (("steps", "break insert", ["output table", "output counter", "output *first"]),
+                                   ("strings", "break look_for", ["output marks", "output/x other[9000]@8"]),
+                                   ("signals", "break on_usr1", ["output handled", "output faults"]),
+                                   ("threads", "break take_turn", ["output turn", "output rounds", "output own"])):
+        with Gdb(recordings.of(program)) as gdb:
+            gdb.do("handle all nostop noprint pass", place, "continue", "delete", "set scheduler-locking off")
+            seen = []
+            for n in (37, 1, 90, 12, 3, 700, 61):
+                gdb.do(f"stepi {n}")
+                seen.append((gdb.where(), gdb.do(*look, *values)))
+            for back, n in ((2, 9), (12, 30)): # from the middle of a trail, and on along it
+                gdb.do(f"stepi {n}", f"reverse-stepi {back}", f"stepi {back}")
+                seen.append((gdb.where(), gdb.do(*look, *values)))
+            positions = [at.position for at, _ in seen]
+            check(gdb, positions == sorted(positions), "a step leads back")
+            for at, shown in seen[::-2] + seen[::2]:
+                gdb.do(f"seek {at.text}")
+                check(gdb, gdb.where() == at, "seek leads elsewhere")
+                check(gdb, gdb.do(*look, *values) == shown, f"{at.text}: not what the steps showed:\n{shown}")
+
+
+@scenario()
+def watch_by_steps(recordings):
+    """Software watchpoints, for which gdb takes step after step, and steps that pass a watchpoint stop where a watchpoint does."""
+    for program, start, what, times in (("steps", "break steps.c:54", "counter", 2), ("threads", "break take_turn if me == 2", "rounds", 1)):
+        with Gdb(recordings.of(program)) as gdb:
+            gdb.do(start, "continue", "delete")
+            begin = gdb.where()
+            gdb.do(f"watch {what}", *["continue"] * times)
+            hardware = gdb.where([what])
+            gdb.do("delete", f"seek {begin.text}", "set can-use-hw-watchpoints 0", f"watch {what}")
+            for _ in range(times):
+                gdb.expect("continue", "Watchpoint", "Old value")
+            software = gdb.where([what])
+            check(gdb, software == hardware, f"by steps {software}, watched {hardware}")
+            gdb.do("delete", f"seek {begin.text}", "set can-use-hw-watchpoints 1", f"watch {what}", "set scheduler-locking off")
+            for _ in range(times):
+                gdb.expect("stepi 100000", "Hardware watchpoint", "Old value")
+            check(gdb, gdb.where([what]) == hardware, f"by stepi {gdb.where([what])}, watched {hardware}")
+
+
+@scenario(quick=True)
 def watch_and_step_back(recordings):
     with Gdb(recordings.of("steps")) as gdb:
         gdb.do("break fill", "continue", "delete", "watch counter")
