@@ -61,7 +61,11 @@ struct gdb {
         bool is_here; /* the target stands there, otherwise it is to go to `at` */
         struct stop stop;
         struct position at;
-    } owed;            /* a stop of another thread while gdb stepped over a breakpoint: told when it goes on */
+    } owed; /* a stop of another thread while gdb stepped over a breakpoint: told when it goes on */
+    struct {
+        int thread; /* 0: none */
+        struct registers registers;
+    } gone; /* a thread that has ended while gdb stepped it over a breakpoint, as gdb is to see it for once */
     unsigned end_told; /* steps that have led to the end in a row, which was said: see step_to_end */
     bool settles;      /* gdb was told first that libraries may have changed: it resumes, and is told the rest */
     enum goal goal;    /* where the next resumption leads */

@@ -129,8 +129,16 @@ static bool is_of_thread(enum stop_reason why) {
 }
 
 static bool has_thread(struct gdb *g, int tid) {
-    struct registers r;
+    static struct registers r;
     return g->target->ops->read_registers(g->target, tid, &r);
+}
+
+#define SYSCALL_LEN 2
+
+/* The breakpoint was at the call that ended the thread. gdb is told that it is behind the call, goes on, and asks for threads then. */
+static void see_end(struct gdb *g, int tid, struct stop *s) {
+    s->thread = g->gone.thread = tid;
+    g->gone.registers.rip += SYSCALL_LEN;
 }
 
 /* Lets thread `tid` finish its step, whatever the others do. False: it never does. */
@@ -146,7 +154,11 @@ static struct stop postpone(struct gdb *g, bool backward, int tid, uint64_t pc, 
     struct target *t = g->target;
     struct stop done = {.reason = STOP_STEP, .thread = tid};
     if (!is_of_thread(s.reason)) {
-        if (s.reason != STOP_EXEC && has_thread(g, tid)) s.thread = tid;
+        if (s.reason == STOP_EXEC) return s;
+        if (has_thread(g, tid))
+            s.thread = tid;
+        else if (s.reason == STOP_STEP)
+            see_end(g, tid, &s);
         return s;
     }
     g->owed.any = true;
@@ -178,6 +190,7 @@ static bool pay(struct gdb *g, bool backward, struct stop *s) {
 static struct stop step_over(struct gdb *g, const struct order *o, int tid) {
     struct target *t = g->target;
     uint64_t pc = g->unset_last;
+    read_general(g, tid, &g->gone.registers);
     bool stays = t->ops->set_break(t, BREAK_EXEC, pc, 1);
     struct stop s = step_once(g, o->backward, tid, (struct code_range){0});
     if (s.thread != tid) s = postpone(g, o->backward, tid, pc, s);
@@ -442,7 +455,10 @@ void stop_reply(struct gdb *g, struct stop s, enum report report) {
     if (s.reason == STOP_SIGNAL) signo = gdb_signal(s.signo);
     if (s.reason == STOP_INTERRUPTED) signo = GDB_SIGNAL_INT;
     out_format(o, "T%02x", (unsigned)signo);
-    if (is_another ? g->target->ops->read_registers(g->target, s.thread, &r) : read_general(g, s.thread, &r)) {
+    if (s.thread == g->gone.thread) {
+        for (unsigned n = 0; n <= GDB_RIP; n++) put_reg(g, &g->gone.registers, n);
+        g->gone.thread = 0;
+    } else if (is_another ? g->target->ops->read_registers(g->target, s.thread, &r) : read_general(g, s.thread, &r)) {
         for (unsigned n = 0; n < g->description.n; n++)
             if (is_another || n <= GDB_RIP) put_reg(g, &r, n);
     }

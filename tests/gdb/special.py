@@ -567,7 +567,8 @@ def step_over_others(recordings):
 
 @scenario(quick=True)
 def break_where_one_waits(recordings):
-    """gdb steps over a breakpoint at a call in which others go on: it asserts that none of them stops meanwhile, and yet misses nothing."""
+    """gdb steps over a breakpoint at a call in which others go on, or that ends the thread: it asserts that nobody else stops meanwhile,
+    and yet misses nothing."""
     def stops(gdb, command):
         seen = {"wait": [], "turn": [], "watch": 0}
         for _ in range(120):
@@ -580,20 +581,22 @@ def break_where_one_waits(recordings):
                     seen[kind].append(gdb.where().place())
         gdb.fail("it does not end")
 
-    with Gdb(recordings.of("threads")) as gdb:
-        gdb.do("catch syscall futex")
-        while "call to syscall" not in gdb.do("continue") or "abstimed_wait" not in gdb.do("bt 1"):
-            pass
-        at = gdb.value("(long)$pc")
-        gdb.do("delete", "seek begin", "watch rounds")
-        gdb.number = {}
-        for kind, place in (("wait", f"*{at}"), ("turn", "take_turn")):
-            gdb.number[kind] = re.search(r"Breakpoint (\d+) at", gdb.do(f"break {place}")).group(1)
-        there, back = stops(gdb, "continue"), stops(gdb, "reverse-continue")
-        check(gdb, there["watch"] == back["watch"] == 12, f"{there['watch']} and {back['watch']} changes")
-        check(gdb, len(there["turn"]) == 12 and len(there["wait"]) > 2, f"stops are missing: {there}")
-        for kind in gdb.number:
-            check(gdb, there[kind] == back[kind][::-1], f"there {there[kind]}, back {back[kind]}")
+    for call, function in (("futex", "abstimed_wait"), ("exit", "start_thread")):
+        with Gdb(recordings.of("threads")) as gdb:
+            gdb.do(f"catch syscall {call}")
+            for _ in range(200):
+                if "call to syscall" in gdb.do("continue") and function in gdb.do("bt 1"):
+                    break
+            at = gdb.value("(long)$pc")
+            gdb.do("delete", "seek begin", "watch rounds")
+            gdb.number = {}
+            for kind, place in (("wait", f"*{at}"), ("turn", "take_turn")):
+                gdb.number[kind] = re.search(r"Breakpoint (\d+) at", gdb.do(f"break {place}")).group(1)
+            there, back = stops(gdb, "continue"), stops(gdb, "reverse-continue")
+            check(gdb, there["watch"] == back["watch"] == 12, f"{there['watch']} and {back['watch']} changes")
+            check(gdb, len(there["turn"]) == 12 and len(there["wait"]) > 2, f"stops are missing: {there}")
+            for kind in gdb.number:
+                check(gdb, there[kind] == back[kind][::-1], f"there {there[kind]}, back {back[kind]}")
 
 
 @scenario()
