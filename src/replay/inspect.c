@@ -66,6 +66,7 @@ bool inspect_registers(struct target *target, int tid, struct registers *out) {
     struct timeline *t = timeline_of(target);
     uint32_t number;
     bool is_present = !tid || tid == t->now->stop.tid; /* the others have not run since */
+    if (is_present) trail_is_not_enough(t);
     if (is_present && !trail_settle(t)) return false;
     const struct worker_registers *r = number_of(t, tid, &number) ? fetch(t, stands(t), number) : NULL;
     if (!r) return false;

@@ -572,6 +572,7 @@ uint64_t timeline_stream(struct target *target) { return timeline_of(target)->st
 
 uint64_t timeline_memory_hash(struct target *target) {
     struct timeline *t = timeline_of(target);
+    trail_is_not_enough(t);
     trail_settle(t);
     return session_ask(&t->session, stands(t), ASK_HASH, 0, 0);
 }

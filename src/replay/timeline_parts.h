@@ -133,6 +133,8 @@ void trail_close(struct timeline *);
 bool trail_is_ahead(const struct timeline *);
 /* Brings a worker to the present. False: it failed, and the present is where the worker was. */
 bool trail_settle(struct timeline *);
+/* Somebody wants more than a trail has: it is not worth laying one ahead now. */
+void trail_is_not_enough(struct timeline *);
 /* The worker goes elsewhere: the trail does not lead to it. */
 void trail_drop(struct timeline *);
 /* The same, and by what. */

@@ -53,6 +53,8 @@ struct position trail_position(const struct timeline *t) {
     return trail_is_ahead(t) ? position_at(r, r->at) : position_of(&t->now->stop.place);
 }
 
+void trail_is_not_enough(struct timeline *t) { t->trail->steps_on = 0; }
+
 bool trail_settle(struct timeline *t) {
     struct trail *r = t->trail;
     if (!trail_is_ahead(t)) return true;
@@ -63,7 +65,6 @@ bool trail_settle(struct timeline *t) {
     }
     timeline_become(t, w);
     r->base = r->at;
-    r->steps_on = 0;
     return true;
 }
 
