@@ -296,7 +296,8 @@ static struct stop one_place_back(struct timeline *t) {
     return stop_with(t->now, STOP_BEGIN);
 }
 
-/* The place before may be in front of the same instruction: events came between. Going forwards, one is in front of the events, too. */
+/* The place before may be in front of the same instruction: events came between. Going forwards, one is in front of the events, too,
+ * and behind them only for a signal: one that a tracer has let through, while others ran. */
 static struct stop reverse_step(struct timeline *t) {
     const struct worker_stop from = t->now->stop;
     for (;;) {
@@ -308,7 +309,7 @@ static struct stop reverse_step(struct timeline *t) {
         bool is_before =
             now->place.is_exact && position_compare(position_of(&now->place), position_of(&from.place)) < 0;
         if (out.reason == STOP_STEP && now->is_again) continue;
-        if (out.reason != STOP_STEP || !same || (from.reason != WORKER_SIGNAL && !is_before)) return out;
+        if (out.reason != STOP_STEP || !same || (from.reason == WORKER_SIGNAL) == is_before) return out;
     }
 }
 
