@@ -285,6 +285,10 @@ void stream_close(void) {
 
 /* ---- reading ---- */
 
+static void end_without_controller(void) {
+    if (SYS(kill, the_channel->controller, 0) == -ESRCH) SYS(exit_group, 125); /* nobody to replay for */
+}
+
 /* A ring that is filled from byte `from` of the stream on. */
 static bool attach_at(int fd, uint64_t number, uint64_t from) {
     uint32_t i = claim_ring(RING_WANTED, number, from);
@@ -293,8 +297,10 @@ static bool attach_at(int fd, uint64_t number, uint64_t from) {
     the_stream = (struct stream){number, i};
     next = known = from;
     ring_doorbell();
-    for (uint32_t state; (state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE)) == RING_WANTED;)
+    for (uint32_t state; (state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE)) == RING_WANTED;) {
         wait(&ring->state, state, 1000);
+        end_without_controller();
+    }
     return ring->state != RING_REFUSED;
 }
 
@@ -334,7 +340,7 @@ static bool wait_for_bytes(uint64_t want) {
         if (state == RING_CLOSED) return false;
         ring_doorbell();
         wait(&ring->filled, seen, 1000);
-        if (SYS(kill, the_channel->controller, 0) == -ESRCH) SYS(exit_group, 125); /* nobody to replay for */
+        end_without_controller();
     }
     __atomic_store_n(&ring->reader_waits, 0, __ATOMIC_RELAXED);
     return true;
