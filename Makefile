@@ -174,8 +174,8 @@ soak: all $(UNIT) $(FUZZ) $(GUESTS) $(CHECK_NEEDS) | test-programs
 	echo 'guest programs, recorded:'; for how in --record --chaos; do $(RUN_TESTS) --jobs $(JOBS) --repeat $(SOAK) $$how || bad=1; done; \
 	exit $$bad
 
-bench: all
-	BUILD='$(BUILD)' bench/run
+bench: all | test-programs
+	BUILD='$(BUILD)' bench/run --peers
 	BUILD='$(BUILD)' bench/checkpoints.py
 # No `-O2`, and symbols: the demo is about its source lines.
 $(BUILD)/demo/ledger: demo/ledger.c Makefile

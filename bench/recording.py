@@ -169,7 +169,7 @@ def threads(b, options, note):
 
 def servers(b, options, note):
     for name, measure in (("redis", b.redis_throughput), ("nginx", lambda p, o: b.nginx_throughput(p, o, 2))):
-        if not options.wants("rec:" + name):
+        if not options.wants("rec:" + name) or not b.server_is_installed(name):
             continue
         r = Recordings(b.WORK)
         native, ours = [], []

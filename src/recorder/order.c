@@ -6,6 +6,7 @@
 #include "engine/cache.h"
 #include "inproc/lock.h"
 #include "inproc/sys.h"
+#include "recorder/processor.h"
 #include "sphere/hurry.h"
 #include "sphere/task_state.h"
 
@@ -155,6 +156,7 @@ static void hand_to(struct thread *t) {
     dequeue(t);
     now_owns(t);
     order.has_begun = false;
+    processor_bring(t);
     __atomic_store_n(&order.owner, id_of(t), __ATOMIC_RELEASE);
     wake(t);
     if (order.first) wake(order.first); /* looks after the new owner from now on */
@@ -212,6 +214,7 @@ static void await_turn(struct thread *t) {
             id_of(t)) { /* handed over: out of the queue */
             order.has_begun = true;
             lock_drop(&order.lock);
+            processor_release(t);
             return;
         }
         bool is_first = order.first == t;

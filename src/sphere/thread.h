@@ -69,6 +69,13 @@ struct guest_fault {
     uint64_t trapno, err;
 };
 
+/* A thread that may run on one processor only until it runs again (recorder/processor.h). */
+struct processors {
+    uint32_t bytes; /* of `allowed`; 0: nobody has confined it */
+    uint32_t here;
+    uint64_t allowed[16]; /* the set that it had */
+};
+
 /* What an R-thread waits for that does not have the turn. */
 enum awaits {
     AWAITS_TURN,    /* goes on where it lost its turn, or begins, with TURN */
@@ -134,6 +141,7 @@ struct thread {
     gaddr clear_tid, robust_head; /* set_tid_address, set_robust_list; recording and replay */
     uint32_t turn;                /* futex: counted up when the thread is given the turn */
     struct thread *turn_next;     /* in the queue for the turn */
+    struct processors confined;   /* it was given the turn on a certain processor (recorder/processor.h) */
     gaddr awaited_pi;             /* recording: the word that it has waited for (pi_futex.h) */
     gaddr stack_start;            /* where the call under way has made the process's stack begin */
     gaddr marked_word;            /* recording: the call under way has marked a robust mutex whose owner was killed */
