@@ -39,29 +39,39 @@ void preset_fill(struct region *r, size_t page) {
 
 /* ---- making them ---- */
 
+/* Small regions have entries in few pages: nothing else of the tables, or of the draft, is looked at. */
 struct draft {
     const struct region *r;
-    uint32_t *host; /* for each slot of the tables: offset from the region's base, or 0 */
+    uint32_t *host;          /* for each slot of the tables: offset from the region's base, or 0 */
+    uint32_t n[TABLE_PAGES]; /* entries in each page */
 };
 
-static void propose(const struct draft *d, uint64_t table, gaddr pc, const uint8_t *host) {
-    uint32_t *to = &d->host[table_slot(table, pc) - (uint64_t *)LAYOUT_TABLES];
-    if (!*to && host && region_holds(d->r, host)) *to = (uint32_t)(host - d->r->base);
+static void propose_slot(struct draft *d, size_t slot, uint32_t host) {
+    if (d->host[slot]) return;
+    d->host[slot] = host;
+    d->n[slot / PAGE_SLOTS]++;
 }
 
-static void propose_tables(const struct draft *d) {
+static void propose(struct draft *d, uint64_t table, gaddr pc, const uint8_t *host) {
+    if (host && region_holds(d->r, host))
+        propose_slot(d, (size_t)(table_slot(table, pc) - (uint64_t *)LAYOUT_TABLES), (uint32_t)(host - d->r->base));
+}
+
+static void propose_tables(struct draft *d) {
     const uint64_t *table = (const uint64_t *)LAYOUT_TABLES;
-    for (size_t i = 0; i < SLOTS; i++)
-        if (region_holds(d->r, (void *)table[i])) d->host[i] = (uint32_t)(table[i] - (uint64_t)d->r->base);
+    for (size_t i = 0; i < SLOTS; i++) {
+        if (i % PAGE_SLOTS == 0 && !tables_is_used(i / PAGE_SLOTS))
+            i += PAGE_SLOTS - 1;
+        else if (region_holds(d->r, (void *)table[i]))
+            propose_slot(d, i, (uint32_t)(table[i] - (uint64_t)d->r->base));
+    }
 }
 
-static void propose_old(const struct draft *d) {
+static void propose_old(struct draft *d) {
     const struct preset *p = d->r->presets;
     for (size_t page = 0; p && page < TABLE_PAGES; page++)
-        for (uint32_t i = p->first[page]; i < p->first[page + 1]; i++) {
-            uint32_t *to = &d->host[page * PAGE_SLOTS + p->entries[i].slot];
-            if (!*to) *to = p->entries[i].host;
-        }
+        for (uint32_t i = p->first[page]; i < p->first[page + 1]; i++)
+            propose_slot(d, page * PAGE_SLOTS + p->entries[i].slot, p->entries[i].host);
 }
 
 /* Which returns lead here is not known. */
@@ -87,6 +97,17 @@ static struct preset *place_for(struct region *r, uint32_t n) {
     return p;
 }
 
+static void write_down(const struct draft *d, struct preset *p) {
+    uint32_t n = 0;
+    for (size_t page = 0; page < TABLE_PAGES; page++) {
+        p->first[page] = n;
+        const uint32_t *host = &d->host[page * PAGE_SLOTS], behind = n + d->n[page];
+        for (uint32_t slot = 0; n < behind; slot++)
+            if (host[slot]) p->entries[n++] = (struct preset_entry){host[slot], slot};
+    }
+    p->first[TABLE_PAGES] = n;
+}
+
 void preset_collect(struct region *r) {
     struct draft d = {.r = r, .host = arena_try_pages(SLOTS * sizeof *d.host)};
     if (!d.host) return;
@@ -94,14 +115,9 @@ void preset_collect(struct region *r) {
     propose_old(&d);
     propose_all(&d);
     uint32_t n = 0;
-    for (size_t i = 0; i < SLOTS; i++) n += d.host[i] != 0;
+    for (size_t page = 0; page < TABLE_PAGES; page++) n += d.n[page];
     struct preset *p = place_for(r, n);
-    n = 0;
-    for (size_t i = 0; p && i < SLOTS; i++) {
-        if (i % PAGE_SLOTS == 0) p->first[i / PAGE_SLOTS] = n;
-        if (d.host[i]) p->entries[n++] = (struct preset_entry){d.host[i], (uint32_t)(i % PAGE_SLOTS)};
-    }
-    if (p) p->first[TABLE_PAGES] = n;
+    if (p) write_down(&d, p);
     r->presets = p;
     arena_free_pages(d.host, SLOTS * sizeof *d.host);
 }

@@ -80,6 +80,8 @@ uint64_t tables_find_return(gaddr pc, uint64_t found) {
     return 0;
 }
 
+bool tables_is_used(size_t page) { return heat[page] >= WORTH_A_PAGE; }
+
 bool tables_worth_filling(uint64_t table, gaddr pc) {
     size_t page = ((uint64_t)table_slot(table, pc) - LAYOUT_TABLES) / PAGE_SIZE;
     bool worth = worth_a_page(&heat[page]);

@@ -41,6 +41,9 @@ static inline bool worth_a_page(uint8_t *heat) {
 
 void tables_start(void);
 
+/* Whether there can be entries in a page of the tables. */
+bool tables_is_used(size_t page);
+
 /* All tables are without an entry for pc from now on; or those of returns are. Caller holds cache_lock. */
 void tables_forget(gaddr pc);
 void tables_forget_returns(gaddr pc);
