@@ -16,9 +16,6 @@
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
 
-#ifndef AT_EXECVE_CHECK
-#define AT_EXECVE_CHECK 0x10000 /* Linux 6.14 */
-#endif
 #ifndef AT_EMPTY_PATH
 #define AT_EMPTY_PATH 0x1000
 #endif
@@ -110,6 +107,13 @@ static bool mode_allows(const struct stat *st, int fd) {
     return ret == 0 || (st->st_mode & 0111); /* before Linux 5.8: the mode bits must do */
 }
 
+/* Writers and security modules. Older kernels say EINVAL to the flag. */
+long loader_ask_kernel(int fd) {
+    char *argv[] = {(char *)"", NULL}, *envp[] = {NULL};
+    long ret = SYS(execveat, fd, "", argv, envp, AT_EMPTY_PATH | AT_EXECVE_CHECK);
+    return ret == -ETXTBSY || ret == -EACCES ? ret : 0;
+}
+
 /* What execve checks before it looks into the file. */
 static long may_execute(struct job *j, int fd, const char *what) {
     struct stat st;
@@ -124,9 +128,7 @@ static long may_execute(struct job *j, int fd, const char *what) {
         return refuse(j, EACCES, "%son a file system mounted noexec", what);
     if (!mode_allows(&st, fd)) return refuse(j, EACCES, "%sno execute permission", what);
 
-    /* Writers and security modules only the kernel knows about. Older kernels say EINVAL to the flag. */
-    char *argv[] = {(char *)"", NULL}, *envp[] = {NULL};
-    ret = SYS(execveat, fd, "", argv, envp, AT_EMPTY_PATH | AT_EXECVE_CHECK);
+    ret = loader_ask_kernel(fd);
     if (ret == -ETXTBSY) return refuse(j, ETXTBSY, "%sopen for writing", what);
     if (ret == -EACCES) return refuse(j, EACCES, "%smay not be executed", what);
     return 0;

@@ -27,6 +27,12 @@ struct load_result {
  * receives one line for the user ("32-bit ELF", "foreign architecture", "truncated program headers", ...). */
 long loader_check(int fd, char *why, size_t why_cap);
 
+#ifndef AT_EXECVE_CHECK
+#define AT_EXECVE_CHECK 0x10000 /* Linux 6.14 */
+#endif
+/* What only the kernel knows about executing a file: -ETXTBSY or -EACCES. 0: it may be, or the kernel is older than the question. */
+long loader_ask_kernel(int fd);
+
 /* Loads it: maps program and interpreter, makes stack and auxv. 0 or -errno. The address space is empty of guest mappings.
  * sysinfo_ehdr: address of the vDSO that the guest shall see, or 0. kernel_auxv: the auxv that the kernel gave the runtime
  * (AT_HWCAP, AT_CLKTCK, AT_PLATFORM, AT_UID... are taken from there). */

@@ -21,9 +21,6 @@
 #include "sphere/sys/special.h"
 #include "sphere/vdso.h"
 
-#ifndef AT_EXECVE_CHECK
-#define AT_EXECVE_CHECK 0x10000 /* Linux 6.14 */
-#endif
 #define ARGUMENTS_MAX 1000000
 #define MDWE_NO_INHERIT 2u
 
@@ -46,7 +43,8 @@ static long open_readable(struct exec *e, int dirfd, const char *path, uint64_t 
     if (fd != -EACCES) return fd;
     long path_fd = SYS(openat, dirfd, path, O_PATH | O_CLOEXEC | extra);
     if (path_fd < 0) return path_fd;
-    if (SYS(faccessat2, path_fd, "", 1 /* X_OK */, AT_EMPTY_PATH | AT_EACCESS) == 0) {
+    if (SYS(faccessat2, path_fd, "", 1 /* X_OK */, AT_EMPTY_PATH | AT_EACCESS) == 0 &&
+        loader_ask_kernel((int)path_fd) == 0) {
         e->unreadable = true;
         return path_fd;
     }

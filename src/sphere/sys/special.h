@@ -48,6 +48,7 @@ gate_fn sys_open, sys_openat, sys_openat2, sys_stat, sys_lstat, sys_fstat, sys_a
 gate_fn sys_ioctl;
 /* namespaces.c */
 gate_fn sys_unshare, sys_setns;
+gate_fn sys_landlock_restrict_self;
 /* limits.c */
 gate_fn sys_getrlimit, sys_setrlimit, sys_prlimit64;
 /* file.c */
