@@ -95,19 +95,21 @@ struct region {
     uint8_t *code_open,
         *meta_open; /* what lies between them is not accessible: stores of the program that go astray fault */
     uint8_t *tramp_exit, *tramp_ret_fail, *tramp_jmp_fail, *tramp_call_fail;
-    struct block *blocks; /* newest first, so from high to low host addresses */
+    struct block *blocks;      /* newest first, so from high to low host addresses */
     uint32_t n_blocks, n_dead; /* how many, and how many of them are no longer of use */
     uint32_t *granules; /* for each GRANULE bytes of code: the newest block with code there, as its offset from base */
     struct map *map;    /* kept regions: where their own blocks are found */
     struct preset *presets;            /* kept regions: preset.h; NULL: none */
+    bool presets_grown;                /* they are not those of the image that was loaded */
+    bool in_tables;                    /* it is one of those that kept tables are looked for with (kept_tables.h) */
     uint64_t filled[TABLE_PAGES / 64]; /* a bit for each page of the tables that has got them */
     bool is_kept;
     bool is_loaded; /* it came from a file, with blocks that no hint (hints.h) knows of */
-    bool tainted; /* not to be saved: something in it was invalidated */
+    bool tainted;   /* not to be saved: something in it was invalidated */
     bool
         changed; /* some of the file's code may be another by now; none of the blocks is older than that (flags_are_dead) */
     bool kept_strays; /* something in it was made for a block of a kept region */
-    bool retired; /* evicted, waiting for its epoch */
+    bool retired;     /* evicted, waiting for its epoch */
     uint64_t retired_epoch;
     struct region *next;
 };

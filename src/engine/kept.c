@@ -5,9 +5,12 @@
 #include <linux/mman.h>
 
 #include "engine/engine.h"
+#include "engine/kept_dir.h"
 #include "engine/kept_mark.h"
 #include "engine/kept_place.h"
+#include "engine/kept_tables.h"
 #include "engine/preset.h"
+#include "engine/tables.h"
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
 #include "inproc/hash.h"
@@ -17,25 +20,9 @@
 
 #define KEPT_MAGIC 0x31745065736972ull
 #define SLOT_SIZE 0x40000ul
-#define NAME_LEN 17
-#define TEMP_PREFIX ".new-"
-#define TEMP_OLD 600 /* seconds: whoever wrote it is gone */
-#define RLIMIT_FSIZE_ 1
 
-static char dir[512];
-static uint64_t build_id;
-static uint64_t dir_limit = 512ul << 20; /* bytes of all images together */
-
-void kept_start(const char *path, uint64_t build) {
-    build_id = build;
-    if (path) fmt_into(dir, sizeof dir, "%s", path);
-}
-
-void kept_set_limit(uint64_t bytes) { dir_limit = bytes; }
-
-static void image_name(char *out, size_t cap, const struct kept_file *f) {
-    uint64_t h = hash_bytes(f, sizeof *f, build_id ^ the_policy->id << 1);
-    fmt_into(out, cap, "%s/%016lx", dir, h);
+static void image_name(char name[KEPT_NAME], const struct kept_file *f) {
+    kept_dir_name(name, hash_bytes(f, sizeof *f, kept_dir_build() ^ the_policy->id << 1));
 }
 
 static bool same_file(const struct kept_file *a, const struct kept_file *b) { return memcmp(a, b, sizeof *a) == 0; }
@@ -58,22 +45,11 @@ static uint64_t meta_offset(const struct kept_head *h) {
 }
 
 static bool head_fits(const struct kept_head *h, const struct kept_file *f, uint64_t file_size) {
-    return h->magic == KEPT_MAGIC && h->build == build_id && h->policy == the_policy->id && same_file(&h->file, f) &&
-           kept_place_is_valid(&(struct kept_place){h->base, h->size}, f) && h->code_bytes % PAGE_SIZE == 0 &&
-           h->meta_bytes % PAGE_SIZE == 0 && h->code_bytes >= PAGE_SIZE && h->meta_bytes >= PAGE_SIZE &&
-           h->code_bytes < h->size && h->meta_bytes < h->size && h->code_bytes + h->meta_bytes <= h->size &&
-           meta_offset(h) + h->meta_bytes == file_size;
-}
-
-static long open_image(const char *name, struct stat *st) {
-    long fd = SYS(openat, AT_FDCWD, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) return fd;
-    if (SYS(fstat, fd, st) != 0 || (st->st_mode & 0170000) != 0100000 || (st->st_mode & 022) ||
-        st->st_uid != (uint32_t)SYS(geteuid)) {
-        SYS(close, fd);
-        return -EACCES;
-    }
-    return fd;
+    return h->magic == KEPT_MAGIC && h->build == kept_dir_build() && h->policy == the_policy->id &&
+           same_file(&h->file, f) && kept_place_is_valid(&(struct kept_place){h->base, h->size}, f) &&
+           h->code_bytes % PAGE_SIZE == 0 && h->meta_bytes % PAGE_SIZE == 0 && h->code_bytes >= PAGE_SIZE &&
+           h->meta_bytes >= PAGE_SIZE && h->code_bytes < h->size && h->meta_bytes < h->size &&
+           h->code_bytes + h->meta_bytes <= h->size && meta_offset(h) + h->meta_bytes == file_size;
 }
 
 static bool map_part(uint64_t at, size_t len, int fd, uint64_t offset) {
@@ -102,15 +78,17 @@ static struct region *map_image(int fd, const struct stat *st, const struct kept
     r->code_open = r->base + head->code_bytes;
     r->meta_open = r->end - head->meta_bytes;
     r->is_loaded = true;
+    r->presets_grown = r->in_tables = false;
+    tables_another_region();
     return r;
 }
 
 /* *taken: where the image wants to lie, if that is not possible. */
 static struct region *load(const struct kept_file *f, uint64_t *taken) {
-    char name[600];
-    image_name(name, sizeof name, f);
+    char name[KEPT_NAME];
+    image_name(name, f);
     struct stat st;
-    long fd = open_image(name, &st);
+    long fd = kept_dir_open(name, &st);
     if (fd < 0) return NULL;
     struct kept_head head;
     struct region *r = NULL;
@@ -135,7 +113,7 @@ static struct region *make_fresh(const struct kept_file *f, uint64_t taken) {
     struct region *r = p.size ? region_make(p.base, p.size, true) : NULL;
     if (r)
         r->kept = (struct kept_head){.magic = KEPT_MAGIC,
-                                     .build = build_id,
+                                     .build = kept_dir_build(),
                                      .policy = the_policy->id,
                                      .file = *f,
                                      .base = p.base,
@@ -171,7 +149,7 @@ static void prepare(gaddr pc) {
 /* A huge program's region needs so much room in one piece that it has to be the first. */
 void kept_prepare(gaddr pc) {
     static bool is_later;
-    if (!dir[0]) return;
+    if (!kept_dir_is_there()) return;
     gaddr huge = is_later ? 0 : engine_host.huge_code();
     is_later = true;
     if (huge) prepare(huge);
@@ -220,53 +198,27 @@ static void seclude(const struct copy *c) {
     }
 }
 
-static bool write_all(int fd, const uint8_t *p, size_t n, uint64_t at) {
-    while (n) {
-        long got = SYS(pwrite64, fd, p, n, at);
-        if (got <= 0) return false;
-        p += got;
-        n -= (size_t)got;
-        at += (uint64_t)got;
-    }
-    return true;
-}
-
 static void write_image(const struct copy *c) {
-    char name[600], temp[600];
-    image_name(name, sizeof name, &c->r->kept.file);
-    fmt_into(temp, sizeof temp, "%s/" TEMP_PREFIX "%d", dir, (int)SYS(gettid));
-    long fd = SYS(openat, AT_FDCWD, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd == -EEXIST) { /* left behind by a process that was killed */
-        SYS(unlink, temp);
-        fd = SYS(openat, AT_FDCWD, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    }
-    if (fd < 0) return;
+    char name[KEPT_NAME];
+    image_name(name, &c->r->kept.file);
     const struct kept_head *head = &((const struct region *)c->buf)->kept;
-    bool done = write_all((int)fd, c->buf, c->code_bytes, 0) &&
-                write_all((int)fd, c->buf + c->code_bytes, c->meta_bytes, meta_offset(head));
-    kept_mark((int)fd, NULL, head->checksum);
-    SYS(close, fd);
-    if (!done || SYS(rename, temp, name) != 0) SYS(unlink, temp);
+    const struct kept_part parts[] = {{c->buf, c->code_bytes, 0},
+                                      {c->buf + c->code_bytes, c->meta_bytes, meta_offset(head)}};
+    kept_dir_write(name, parts, ARRAY_LEN(parts), head->checksum);
 }
 
 /* Another process may have stored more than we have. What lies elsewhere was in our way. */
 static bool disk_has_as_much(const struct region *r) {
-    char name[600];
-    image_name(name, sizeof name, &r->kept.file);
+    char name[KEPT_NAME];
+    image_name(name, &r->kept.file);
     struct stat st;
-    long fd = open_image(name, &st);
+    long fd = kept_dir_open(name, &st);
     if (fd < 0) return false;
     struct kept_head head;
     bool more =
         read_head((int)fd, &head, &r->kept.file, &st) && head.base == r->kept.base && head.blocks >= r->n_blocks;
     SYS(close, fd);
     return more;
-}
-
-/* Larger files raise SIGXFSZ, which is the program's business. */
-static bool may_write(uint64_t bytes) {
-    uint64_t limit[2];
-    return bytes <= dir_limit && SYS(prlimit64, 0, RLIMIT_FSIZE_, 0, limit) == 0 && bytes <= limit[0];
 }
 
 /* Links what was not worth a page to this process, and remembers what the tables lead to: later ones find it done. */
@@ -287,7 +239,8 @@ static void save_region(struct region *r) {
     struct copy c = {.r = r};
     c.code_bytes = PAGE_UP((size_t)(r->code_next - r->base));
     c.meta_bytes = (size_t)(r->end - (uint8_t *)PAGE_DOWN((uint64_t)r->meta_next));
-    if (c.code_bytes + c.meta_bytes > (size_t)(r->end - r->base) || !may_write(c.code_bytes + c.meta_bytes)) return;
+    if (c.code_bytes + c.meta_bytes > (size_t)(r->end - r->base) || !kept_dir_may_write(c.code_bytes + c.meta_bytes))
+        return;
     c.buf = arena_try_pages(c.code_bytes + c.meta_bytes);
     if (!c.buf) return;
     memcpy(c.buf, r->base, c.code_bytes);
@@ -305,59 +258,6 @@ static void save_region(struct region *r) {
     arena_free_pages(c.buf, c.code_bytes + c.meta_bytes);
 }
 
-struct image {
-    uint64_t size, used; /* used: when, in seconds */
-    char name[NAME_LEN];
-};
-
-/* Images in the directory, at most `most` of them; *total counts the bytes of all. Removes what was left unfinished. */
-static size_t list_images(int fd, struct image *list, size_t most, uint64_t *total) {
-    static char buf[32768] __attribute__((aligned(8)));
-    int64_t now[2] = {0, 0};
-    SYS(clock_gettime, 0 /* CLOCK_REALTIME */, now);
-    size_t n = 0;
-    *total = 0;
-    SYS(lseek, fd, 0, 0);
-    for (long got; (got = SYS(getdents64, fd, buf, sizeof buf)) > 0;) {
-        for (long at = 0; at < got; at += *(uint16_t *)(buf + at + 16)) {
-            const char *name = buf + at + 19;
-            struct stat st;
-            bool temp = str_starts(name, TEMP_PREFIX);
-            if ((!temp && strlen(name) != NAME_LEN - 1) || SYS(newfstatat, fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-                continue;
-            if (temp) {
-                if ((int64_t)st.st_mtime + TEMP_OLD < now[0]) SYS(unlinkat, fd, name, 0);
-                continue;
-            }
-            *total += (uint64_t)st.st_size;
-            if (n == most) continue;
-            list[n].size = (uint64_t)st.st_size;
-            list[n].used = kept_last_use(&st);
-            memcpy(list[n++].name, name, NAME_LEN);
-        }
-    }
-    return n;
-}
-
-/* Removes images when all of them together are too large: those not used for longest. */
-static void trim_dir(void) {
-    static struct image list[4096];
-    uint64_t total;
-    long fd = SYS(openat, AT_FDCWD, dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) return;
-    size_t n = list_images((int)fd, list, ARRAY_LEN(list), &total);
-    while (total > dir_limit && n) {
-        size_t oldest = 0;
-        for (size_t i = 1; i < n; i++)
-            if (list[i].used < list[oldest].used) oldest = i;
-        SYS(unlinkat, fd, list[oldest].name, 0);
-        total -= list[oldest].size;
-        list[oldest] = list[--n];
-        if (!n && total > dir_limit) n = list_images((int)fd, list, ARRAY_LEN(list), &total);
-    }
-    SYS(close, fd);
-}
-
 #define SELDOM (16ul << 10) /* bytes of an image that are written for one more process that lacks something */
 
 /* A little growth is not worth the writing to each process, but to one of many, the fewer the larger the image: what they all
@@ -369,7 +269,7 @@ static bool is_worth_saving(const struct region *r) {
 }
 
 void kept_save(void) {
-    if (!dir[0]) return;
+    if (!kept_dir_is_there()) return;
     bool wrote = false;
     lock_take(&cache_lock);
     for (struct region *r = region_first(); r; r = r->next) {
@@ -378,6 +278,9 @@ void kept_save(void) {
         save_region(r);
         wrote = true;
     }
-    if (wrote) trim_dir();
+    if (wrote)
+        kept_dir_trim();
+    else if (tables_worth_keeping())
+        kept_tables_save();
     lock_drop(&cache_lock);
 }

@@ -12,12 +12,6 @@
 
 #include "engine/cache.h"
 
-/* dir: where images are; NULL: nothing is kept. build: identifies this runtime. */
-void kept_start(const char *dir, uint64_t build);
-
-/* Of all images together; for tests. */
-void kept_set_limit(uint64_t bytes);
-
 /* Makes the kept region for code at pc, from disk if there is an image. Caller holds cache_lock. */
 void kept_prepare(gaddr pc);
 

@@ -25,16 +25,24 @@ bool preset_is_filled(const struct region *r, size_t page) {
     return !r->presets || (r->filled[page / 64] >> page % 64 & 1);
 }
 
-void preset_fill(struct region *r, size_t page) {
-    if (preset_is_filled(r, page)) return;
-    r->filled[page / 64] |= 1ull << page % 64;
+/* `slots`: the page, wherever it is. */
+static void fill_page(const struct region *r, size_t page, uint64_t *slots) {
     const struct preset *p = r->presets;
-    uint64_t *slots = (uint64_t *)(LAYOUT_TABLES + page * PAGE_SIZE),
-             empty = table_stub((uint64_t)slots & -(8 * TABLE_ENTRIES));
+    uint64_t empty = table_stub((LAYOUT_TABLES + page * PAGE_SIZE) & -(8 * TABLE_ENTRIES));
     for (uint32_t i = p->first[page]; i < p->first[page + 1]; i++) {
         uint64_t *slot = &slots[p->entries[i].slot];
         if (*slot == empty) __atomic_store_n(slot, (uint64_t)(r->base + p->entries[i].host), __ATOMIC_RELEASE);
     }
+}
+
+void preset_fill(struct region *r, size_t page) {
+    if (preset_is_filled(r, page)) return;
+    r->filled[page / 64] |= 1ull << page % 64;
+    fill_page(r, page, (uint64_t *)(LAYOUT_TABLES + page * PAGE_SIZE));
+}
+
+void preset_write(const struct region *r, uint64_t *tables) {
+    for (size_t page = 0; page < TABLE_PAGES; page++) fill_page(r, page, tables + page * PAGE_SLOTS);
 }
 
 /* ---- making them ---- */
@@ -119,5 +127,6 @@ void preset_collect(struct region *r) {
     struct preset *p = place_for(r, n);
     if (p) write_down(&d, p);
     r->presets = p;
+    r->presets_grown = true;
     arena_free_pages(d.host, SLOTS * sizeof *d.host);
 }

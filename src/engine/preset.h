@@ -16,6 +16,9 @@ void preset_collect(struct region *r);
 /* Puts r's entries for one page of the tables where nothing is yet; once for each region and page. Caller holds cache_lock. */
 void preset_fill(struct region *r, size_t page);
 
+/* The same for tables that are somewhere else, all of them. */
+void preset_write(const struct region *r, uint64_t *tables);
+
 /* Whether that has been done, or there is nothing to do. */
 bool preset_is_filled(const struct region *r, size_t page);
 

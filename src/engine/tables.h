@@ -43,6 +43,15 @@ void tables_start(void);
 
 /* Whether there can be entries in a page of the tables. */
 bool tables_is_used(size_t page);
+/* A kept region was loaded: what the tables lack is another matter now. */
+void tables_another_region(void);
+/* Whether the process would rather have found tables for its regions (kept_tables.h). */
+bool tables_worth_keeping(void);
+
+/* Tables without entries, anywhere in memory. */
+void tables_clear(uint64_t *tables);
+/* What is mapped at LAYOUT_TABLES_COPY becomes the tables. Caller holds cache_lock. */
+bool tables_take_place(void);
 
 /* All tables are without an entry for pc from now on; or those of returns are. Caller holds cache_lock. */
 void tables_forget(gaddr pc);

@@ -15,7 +15,7 @@
 #include "ckpt/rt/save.h"
 #include "ckpt/rt/track.h"
 #include "engine/engine.h"
-#include "engine/kept.h"
+#include "engine/kept_dir.h"
 #include "engine/kept_mark.h"
 #include "engine/tables.h"
 #include "inproc/arena.h"
@@ -115,7 +115,7 @@ static void read_option(struct orders *o, const char *key) {
     if (str_starts(key, "cachedir=")) copy_value(the_runtime.cache_dir, sizeof the_runtime.cache_dir, value);
     if (str_starts(key, "cachesize=")) cache_set_size(number(value, 10) << 10);
     if (str_starts(key, "seed=")) the_runtime.seed = number(value, 16);
-    if (str_starts(key, "cachelimit=")) kept_set_limit(number(value, 10) << 10);
+    if (str_starts(key, "cachelimit=")) kept_dir_set_limit(number(value, 10) << 10);
     if (str_starts(key, "trace=")) trace_level = (int)number(value, 10);
     if (str_starts(key, "stats=")) stats_wanted = *value == '1';
     if (str_starts(key, "tick-trace=")) tick_trace = number(value, 10);
@@ -477,7 +477,7 @@ void start_here(uint64_t *sp) {
     if (!o.has_rorx) call_index_shift = cpuid_has_bmi2() ? CALL_ALIGN_BITS : 0;
     engine_start(o.policy);
     if (the_runtime.use_cache && the_runtime.cache_dir[0])
-        kept_start(the_runtime.cache_dir, own_build() + (uint64_t)call_index_shift);
+        kept_dir_start(the_runtime.cache_dir, own_build() + (uint64_t)call_index_shift);
 
     struct process *p = arena_alloc(sizeof *p);
     p->pid = (int)SYS(getpid);

@@ -1,0 +1,146 @@
+#include "engine/kept_dir.h"
+
+#include <linux/fcntl.h>
+
+#include "engine/kept_mark.h"
+#include "engine/policy.h"
+#include "inproc/fmt.h"
+#include "inproc/hash.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
+
+#define NAME_LEN 17
+#define TEMP_PREFIX ".new-"
+#define TEMP_OLD 600 /* seconds: whoever wrote it is gone */
+#define RLIMIT_FSIZE_ 1
+
+static char dir[512];
+static uint64_t build_id;
+static uint64_t dir_limit = 512ul << 20;
+
+void kept_dir_start(const char *path, uint64_t build) {
+    build_id = build;
+    if (path) fmt_into(dir, sizeof dir, "%s", path);
+}
+
+bool kept_dir_is_there(void) { return dir[0]; }
+uint64_t kept_dir_build(void) { return build_id; }
+void kept_dir_set_limit(uint64_t bytes) { dir_limit = bytes; }
+
+void kept_dir_name(char name[KEPT_NAME], uint64_t hash) { fmt_into(name, KEPT_NAME, "%s/%016lx", dir, hash); }
+
+long kept_dir_open(const char *name, struct stat *st) {
+    long fd = SYS(openat, AT_FDCWD, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) return fd;
+    if (SYS(fstat, fd, st) != 0 || (st->st_mode & 0170000) != 0100000 || (st->st_mode & 022) ||
+        st->st_uid != (uint32_t)SYS(geteuid)) {
+        SYS(close, fd);
+        return -EACCES;
+    }
+    return fd;
+}
+
+/* ---- writing ---- */
+
+/* Larger files raise SIGXFSZ, which is the program's business. */
+bool kept_dir_may_write(uint64_t bytes) {
+    uint64_t limit[2];
+    return bytes <= dir_limit && SYS(prlimit64, 0, RLIMIT_FSIZE_, 0, limit) == 0 && bytes <= limit[0];
+}
+
+static bool write_all(int fd, const uint8_t *p, size_t n, uint64_t at) {
+    while (n) {
+        long got = SYS(pwrite64, fd, p, n, at);
+        if (got <= 0) return false;
+        p += got;
+        n -= (size_t)got;
+        at += (uint64_t)got;
+    }
+    return true;
+}
+
+static long create(const char *temp) {
+    return SYS(openat, AT_FDCWD, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+void kept_dir_write(const char *name, const struct kept_part *parts, size_t n, uint64_t checksum) {
+    char temp[KEPT_NAME];
+    fmt_into(temp, sizeof temp, "%s/" TEMP_PREFIX "%d", dir, (int)SYS(gettid));
+    long fd = create(temp);
+    if (fd == -EEXIST) { /* left behind by a process that was killed */
+        SYS(unlink, temp);
+        fd = create(temp);
+    }
+    if (fd < 0) return;
+    bool done = true;
+    for (size_t i = 0; i < n && done; i++) done = write_all((int)fd, parts[i].from, parts[i].bytes, parts[i].offset);
+    kept_mark((int)fd, NULL, checksum);
+    SYS(close, fd);
+    if (!done || SYS(rename, temp, name) != 0) SYS(unlink, temp);
+}
+
+/* ---- how much there is ---- */
+
+struct file {
+    uint64_t size, used; /* used: when, in seconds */
+    char name[NAME_LEN];
+};
+
+/* Files in the directory, at most `most` of them; *total counts the bytes of all. Removes what was left unfinished. */
+static size_t list_files(int fd, struct file *list, size_t most, uint64_t *total) {
+    static char buf[32768] __attribute__((aligned(8)));
+    int64_t now[2] = {0, 0};
+    SYS(clock_gettime, 0 /* CLOCK_REALTIME */, now);
+    size_t n = 0;
+    *total = 0;
+    SYS(lseek, fd, 0, 0);
+    for (long got; (got = SYS(getdents64, fd, buf, sizeof buf)) > 0;) {
+        for (long at = 0; at < got; at += *(uint16_t *)(buf + at + 16)) {
+            const char *name = buf + at + 19;
+            struct stat st;
+            bool temp = str_starts(name, TEMP_PREFIX);
+            if ((!temp && strlen(name) != NAME_LEN - 1) || SYS(newfstatat, fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+                continue;
+            if (temp) {
+                if ((int64_t)st.st_mtime + TEMP_OLD < now[0]) SYS(unlinkat, fd, name, 0);
+                continue;
+            }
+            *total += (uint64_t)st.st_size;
+            if (n == most) continue;
+            list[n].size = (uint64_t)st.st_size;
+            list[n].used = kept_last_use(&st);
+            memcpy(list[n++].name, name, NAME_LEN);
+        }
+    }
+    return n;
+}
+
+static struct file list[4096];
+
+static long open_dir(void) { return SYS(openat, AT_FDCWD, dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }
+
+void kept_dir_trim(void) {
+    uint64_t total;
+    long fd = open_dir();
+    if (fd < 0) return;
+    size_t n = list_files((int)fd, list, ARRAY_LEN(list), &total);
+    while (total > dir_limit && n) {
+        size_t oldest = 0;
+        for (size_t i = 1; i < n; i++)
+            if (list[i].used < list[oldest].used) oldest = i;
+        SYS(unlinkat, fd, list[oldest].name, 0);
+        total -= list[oldest].size;
+        list[oldest] = list[--n];
+        if (!n && total > dir_limit) n = list_files((int)fd, list, ARRAY_LEN(list), &total);
+    }
+    SYS(close, fd);
+}
+
+bool kept_dir_has_room(uint64_t bytes) {
+    uint64_t total;
+    long fd = open_dir();
+    if (fd < 0) return false;
+    list_files((int)fd, list, ARRAY_LEN(list), &total);
+    SYS(close, fd);
+    return total + bytes <= dir_limit / 2;
+}

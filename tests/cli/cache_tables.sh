@@ -1,0 +1,51 @@
+#!/bin/bash
+# Lookup tables are kept like translations: later processes with the same libraries map them, others never get them.
+. "$TESTS/cli/kept.sh"
+program='/bin/bash -c echo${IFS}six'
+tables() { find "$dir" -name '????????????????' -size 3076k; }
+misses() { # of returns, jumps and calls, in the tables
+    "$REPRISE" run --debug stats=1 -- "$@" 2>&1 >/dev/null | sed -n 's/.*missed returns \([0-9]*\), jumps \([0-9]*\), calls \([0-9]*\)/\1 + \2 + \3/p'
+}
+set -f
+for i in $(seq 12); do
+    same $program
+    [ -n "$(tables)" ] && break
+done
+[ "$(tables | wc -l)" = 1 ] || wrong "$(tables | wc -l) tables, not 1, after $i runs"
+same $program
+with=$(($(misses $program)))
+first=$(tables)
+mv "$first" away
+without=$(($(misses $program)))
+[ $((with + without / 4)) -lt $without ] || wrong "$with misses with kept tables, $without without"
+mv away "$first"
+same $program
+
+# a program with other libraries has its own, and does not take those of the first one
+other="/usr/bin/perl -e print(join(q(,),sort(map{\$_*7}1..9)))"
+for i in $(seq 12); do
+    same $other
+    [ "$(tables | wc -l)" -gt 1 ] && break
+done
+[ "$(tables | wc -l)" = 2 ] || wrong "$(tables | wc -l) tables, not 2, after $i runs"
+second=$(tables | grep -v "$first")
+cp "$first" "$second"
+same $other
+cp "$second" "$first" 2>/dev/null
+same $program
+
+# many at once, while they are made and taken away
+gives() { # gives WHAT COMMAND...
+    local got
+    got=$(run "${@:2}" 2>&1)
+    [ "$got" = "$1" ] || echo "${*:2}: $got" >>"$PWD/bad"
+}
+for i in $(seq 40); do
+    gives six $program &
+    gives 14,21,28,35,42,49,56,63,7 $other &
+    [ $((i % 5)) = 0 ] && rm -f $(tables)
+    [ $((i % 4)) = 0 ] && wait
+done
+wait
+[ ! -s bad ] || wrong "many at once: $(head -3 bad)"
+finish
