@@ -218,7 +218,7 @@ static void exec_runtime(struct thread *t, uint64_t stream) {
     }
     *v++ = "--", *v++ = "replay";
     const char *envp[] = {NULL};
-    long ret = SYS(execveat, fd_own(), "", argv, envp, AT_EMPTY_PATH);
+    long ret = exec_fd(fd_own(), (gaddr)argv, (gaddr)envp);
     die("cannot start the runtime for the next program (error %ld)", -ret);
 }
 

@@ -1,18 +1,21 @@
 #!/bin/bash
 # Sandboxes: a seccomp filter as containers have it, which says EPERM to calls that it does not know (faccessat2, statx) or like
-# (userfaultfd, ptrace, personality); a kernel that has no newer calls; no /proc; blocked signals. The program runs, is recorded and
-# replayed.
+# (userfaultfd, ptrace, personality); a kernel that has no newer calls, or does not find descriptors that are executed (TOMOYO, without
+# /dev/fd); no /proc; blocked signals. The program runs, is recorded and replayed.
 . "$TESTS/cli/expect.sh"
 export REPRISE_DIR=$PWD/recordings
 cat >sandbox.py <<'PY'
 import ctypes, os, struct, sys
-EPERM, ENOSYS = 1, 38
+EPERM, ENOENT, ENOSYS = 1, 2, 38
 denied = {439: EPERM, 332: EPERM, 323: EPERM, 135: EPERM, 101: EPERM, 310: EPERM, 311: EPERM, 298: EPERM, 435: ENOSYS}
 insns = [(0x20, 0, 0, 0)] # the call's number
 if sys.argv[1] == "--old": # Linux 5.0
     del sys.argv[1]
     denied = {}
     insns += [(0x35, 0, 1, 424), (0x06, 0, 0, 0x50000 | ENOSYS)]
+if sys.argv[1] == "--no-execveat":
+    del sys.argv[1]
+    denied = {322: ENOENT}
 for nr, error in denied.items(): insns += [(0x15, 0, 1, nr), (0x06, 0, 0, 0x50000 | error)]
 insns.append((0x06, 0, 0, 0x7fff0000))
 code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *i) for i in insns))
@@ -43,6 +46,7 @@ sandbox=(/usr/bin/python3 sandbox.py)
 if "${sandbox[@]}" /bin/true; then
     check "${sandbox[@]}"
     check "${sandbox[@]}" --old
+    check "${sandbox[@]}" --no-execveat
     # threads of the runtime's own do not keep descriptors of the program open
     cat >pipe.py <<'PY'
 import os, time

@@ -195,6 +195,14 @@ static void fd_own_cloexec(bool on) {
     for (uint32_t i = 0; i < the_runtime.own_fds; i++) SYS(fcntl, fd_own() + (int)i, F_SETFD, on);
 }
 
+long exec_fd(int fd, gaddr argv, gaddr envp) {
+    char name[32];
+    long ret = SYS(execveat, fd, "", argv, envp, AT_EMPTY_PATH);
+    if (ret != -ENOENT) return ret;
+    fmt_into(name, sizeof name, "/proc/self/fd/%d", fd);
+    return SYS(execve, name, argv, envp);
+}
+
 /* Left to the kernel. Nothing of ours goes along. */
 static long exec_natively(struct tblock *t, const struct exec *e, gaddr argv, gaddr envp) {
     fd_own_cloexec(true);
@@ -202,7 +210,7 @@ static long exec_natively(struct tblock *t, const struct exec *e, gaddr argv, ga
     uint64_t mask = t->thread->sigmask;
     SYS(rt_sigprocmask, 2, &mask, 0, 8);
     limits_to_kernel(&t->thread->process->limits);
-    long ret = SYS(execveat, e->fd, "", argv, envp, AT_EMPTY_PATH);
+    long ret = exec_fd(e->fd, argv, envp);
     fd_own_cloexec(false);
     if (the_mode->exec_failed) the_mode->exec_failed(t->thread);
     return ret;
@@ -236,7 +244,7 @@ static long exec_runtime(struct tblock *t, struct exec *e, gaddr argv, gaddr env
         if (!t->thread->shares_memory) kept_save();
         signals_give_back(t->thread);
         hurry_hold(); /* nobody is there to catch one until the runtime has started */
-        ret = SYS(execveat, fd_own(), "", args.v, envp, AT_EMPTY_PATH);
+        ret = exec_fd(fd_own(), (gaddr)args.v, envp);
     }
     signals_apply_mask(t->thread);
     if (the_mode->exec_failed) the_mode->exec_failed(t->thread);

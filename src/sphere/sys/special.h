@@ -48,11 +48,15 @@ gate_fn sys_open, sys_openat, sys_openat2, sys_stat, sys_lstat, sys_fstat, sys_a
 gate_fn sys_ioctl;
 /* namespaces.c */
 gate_fn sys_unshare, sys_setns;
+/* landlock.c */
 gate_fn sys_landlock_restrict_self;
 /* limits.c */
 gate_fn sys_getrlimit, sys_setrlimit, sys_prlimit64;
 /* file.c */
 gate_fn sys_creat, sys_write, sys_writev, sys_pwrite64, sys_pwritev, sys_pwritev2;
+
+/* Executes what fd is. TOMOYO (in Debian's kernels) looks for it as /dev/fd/N, which a chroot may not have; /proc it may. */
+long exec_fd(int fd, gaddr argv, gaddr envp);
 
 /* The runtime's own descriptor, as the calling thread has it. */
 static inline int fd_own(void) { return thread_self()->files->rt_fd; }
