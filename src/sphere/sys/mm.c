@@ -16,7 +16,7 @@
 #include "sphere/packet_ring.h"
 #include "sphere/shared.h"
 #include "sphere/shared_left.h"
-#include "sphere/sys/proc_files.h"
+#include "sphere/sys/proc_maps.h"
 #include "sphere/sys/special.h"
 
 #define FILE_TYPE 0170000
@@ -88,7 +88,7 @@ static uint64_t segment_cuts(int id) {
     uint64_t cuts = 0;
     for (uint32_t i = 0; shared_tables() && i < CHANNEL_RINGS; i++) {
         const struct shared_sharer *s = &shared_tables()->sharers[i];
-        if (s->pid && shared_sharer_lives(s)) cuts += proc_segment_cuts((int)s->pid, id);
+        if (s->pid && shared_sharer_lives(s)) cuts += maps_segment_cuts((int)s->pid, id);
     }
     return cuts;
 }

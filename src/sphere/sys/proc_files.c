@@ -8,15 +8,15 @@
 #include <linux/auxvec.h>
 #include <linux/fcntl.h>
 #include <linux/memfd.h>
-#include <linux/mman.h>
 
 #include "inproc/fmt.h"
-#include "inproc/layout.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
 #include "sphere/channel.h"
 #include "sphere/runtime.h"
+#include "sphere/sys/proc_maps.h"
+#include "sphere/sys/proc_text.h"
 #include "sphere/sys/special.h"
 #include "sphere/task_state.h"
 #include "sphere/trace_table.h"
@@ -195,324 +195,6 @@ bool proc_hides(const struct proc_file *folder, const char *name) {
     return aspace_is_runtime(lo, PAGE_SIZE);
 }
 
-/* ---- reading and writing texts ---- */
-
-struct lines { /* of an open file */
-    int fd;
-    size_t at, len;
-    char buf[8192];
-};
-
-/* The next line without its newline; NULL at the end. */
-static char *next_line(struct lines *in) {
-    for (;;) {
-        for (size_t i = in->at; i < in->len; i++)
-            if (in->buf[i] == '\n') {
-                char *line = in->buf + in->at;
-                in->buf[i] = '\0';
-                in->at = i + 1;
-                return line;
-            }
-        memmove(in->buf, in->buf + in->at, in->len - in->at);
-        in->len -= in->at;
-        in->at = 0;
-        long n = in->len < sizeof in->buf ? SYS(read, in->fd, in->buf + in->len, sizeof in->buf - in->len) : 0;
-        if (n <= 0) return NULL;
-        in->len += (size_t)n;
-    }
-}
-
-struct text { /* a memory file in the making */
-    int fd;
-    size_t len;
-    char buf[4096];
-};
-
-static void flush(struct text *out) {
-    SYS(write, out->fd, out->buf, out->len);
-    out->len = 0;
-}
-
-static void put(struct text *out, const char *s, size_t n) {
-    if (out->len + n > sizeof out->buf) flush(out);
-    if (n > sizeof out->buf) {
-        SYS(write, out->fd, s, n);
-        return;
-    }
-    memcpy(out->buf + out->len, s, n);
-    out->len += n;
-}
-
-static void put_line(struct text *out, const char *line) {
-    put(out, line, strlen(line));
-    put(out, "\n", 1);
-}
-
-/* ---- maps ---- */
-
-#define DETAILS 40
-
-struct area { /* one line of maps, and what smaps says below it */
-    uint64_t lo, hi, offset;
-    char perms[5];
-    char kernel_perms[5]; /* what the kernel was asked for */
-    char device[48];      /* "08:01 1234", as in the line */
-    const char *name;
-    char name_buf[4200];
-    struct {
-        char key[20];
-        uint64_t value;
-        bool kb;
-    } detail[DETAILS];
-    int n_details;
-    char flags[160]; /* VmFlags */
-};
-
-static bool parse_area(const char *line, struct area *a) {
-    const char *s = line;
-    a->lo = read_hex(&s);
-    if (*s++ != '-') return false;
-    a->hi = read_hex(&s);
-    if (*s++ != ' ') return false;
-    memcpy(a->perms, s, 4);
-    a->perms[4] = '\0';
-    memcpy(a->kernel_perms, a->perms, sizeof a->perms);
-    s += 5;
-    a->offset = read_hex(&s);
-    if (*s++ != ' ') return false;
-    size_t n = 0;
-    for (int words = 0; *s && n < sizeof a->device - 1; s++) {
-        if (*s == ' ' && ++words == 2) break;
-        a->device[n++] = *s;
-    }
-    a->device[n] = '\0';
-    while (*s == ' ') s++;
-    fmt_into(a->name_buf, sizeof a->name_buf, "%s", s);
-    a->name = a->name_buf;
-    a->n_details = 0;
-    a->flags[0] = '\0';
-    return true;
-}
-
-static void parse_detail(const char *line, struct area *a) {
-    const char *colon = strchr(line, ':');
-    if (!colon) return;
-    if (str_starts(line, "VmFlags:")) {
-        fmt_into(a->flags, sizeof a->flags, "%s", colon + 2);
-        return;
-    }
-    if (a->n_details == DETAILS || (size_t)(colon - line) >= sizeof a->detail[0].key) return;
-    int i = a->n_details++;
-    memcpy(a->detail[i].key, line, (size_t)(colon - line));
-    a->detail[i].key[colon - line] = '\0';
-    const char *s = colon + 1;
-    while (*s == ' ') s++;
-    uint64_t v = 0;
-    for (; *s >= '0' && *s <= '9'; s++) v = v * 10 + (uint64_t)(*s - '0');
-    a->detail[i].value = v;
-    a->detail[i].kb = str_starts(s, " kB");
-}
-
-/* Amounts that grow with the area; page sizes and yes-or-no values do not. */
-static bool is_amount(const char *key) {
-    return strcmp(key, "KernelPageSize") != 0 && strcmp(key, "MMUPageSize") != 0 && strcmp(key, "THPeligible") != 0 &&
-           strcmp(key, "ProtectionKey") != 0;
-}
-
-static void print_area(struct text *out, const struct area *a, bool details) {
-    char line[256];
-    size_t n = fmt_into(line, sizeof line, "%08lx-%08lx %s %08lx %s ", a->lo, a->hi, a->perms, a->offset, a->device);
-    if (a->name[0])
-        while (n < 73 && n < sizeof line - 1) line[n++] = ' '; /* where the kernel puts names */
-    put(out, line, n);
-    put_line(out, a->name);
-    if (!details) return;
-    for (int i = 0; i < a->n_details; i++) {
-        fmt_into(line, sizeof line, "%s:", a->detail[i].key);
-        char row[64];
-        fmt_into(row, sizeof row, "%-16s%8lu%s", line, a->detail[i].value, a->detail[i].kb ? " kB" : "");
-        put_line(out, row);
-    }
-    if (!a->flags[0]) return;
-    put(out, "VmFlags: ", 9);
-    bool executable = a->perms[2] == 'x' && !str_starts(a->flags, "ex ");
-    for (const char *s = a->flags; executable && *s; s++)
-        if (str_starts(s, " ex ")) executable = false;
-    size_t first = str_starts(a->flags, "rd wr ")                               ? 6
-                   : str_starts(a->flags, "rd ") || str_starts(a->flags, "wr ") ? 3
-                                                                                : 0;
-    put(out, a->flags, first);
-    if (executable) put(out, "ex ", 3);
-    put_line(out, a->flags + first);
-}
-
-/* Appends b to a if the kernel would have shown them as one. What it splits without our doing stays apart. */
-static bool join(struct area *a, const struct area *b, bool same_line) {
-    if (!same_line && memcmp(a->kernel_perms, b->kernel_perms, 4) == 0) return false;
-    if (a->hi != b->lo || memcmp(a->perms, b->perms, 4) != 0 || strcmp(a->device, b->device) != 0 ||
-        strcmp(a->name, b->name) != 0)
-        return false;
-    bool file = !str_starts(a->device, "00:00 0");
-    if (file && a->offset + (a->hi - a->lo) != b->offset) return false;
-    a->hi = b->hi;
-    memcpy(a->kernel_perms, b->kernel_perms, sizeof a->kernel_perms);
-    for (int i = 0; i < MIN(a->n_details, b->n_details); i++)
-        if (is_amount(a->detail[i].key)) a->detail[i].value += b->detail[i].value;
-    return true;
-}
-
-/* The part of a kernel's area that one of the program's mappings covers, as the program sees it. */
-static void cut(const struct area *from, const struct mapping *m, struct area *to) {
-    *to = *from;
-    to->name = to->name_buf;
-    to->lo = MAX(from->lo, m->start);
-    to->hi = MIN(from->hi, m->end);
-    bool file = !str_starts(from->device, "00:00 0");
-    to->offset = file ? from->offset + (to->lo - from->lo) : 0;
-    bool shared = (m->flags & MAP_TYPE) == MAP_SHARED || (m->flags & MAP_TYPE) == MAP_SHARED_VALIDATE;
-    to->perms[0] = m->prot & PROT_READ ? 'r' : '-';
-    to->perms[1] = m->prot & PROT_WRITE ? 'w' : '-';
-    to->perms[2] = m->prot & PROT_EXEC ? 'x' : '-';
-    to->perms[3] = shared ? 's' : 'p';
-    if (m->name[0] == '[' && !str_starts(from->name, "[v"))
-        to->name = m->name;
-    else if (strcmp(from->name, "[heap]") == 0 || strcmp(from->name, "[stack]") == 0)
-        to->name = "";
-    uint64_t part = to->hi - to->lo, whole = from->hi - from->lo;
-    for (int i = 0; part != whole && i < to->n_details; i++)
-        if (strcmp(to->detail[i].key, "Size") == 0)
-            to->detail[i].value = part / 1024;
-        else if (is_amount(to->detail[i].key))
-            to->detail[i].value = to->detail[i].value * (part / PAGE_SIZE) / (whole / PAGE_SIZE);
-}
-
-struct map_writer {
-    struct text *out;
-    bool details;
-    struct tracee *whose; /* NULL: our own */
-    size_t next;          /* mapping to look at */
-    struct mapping m;     /* that one */
-    bool has_m;
-    bool has_held;
-    struct area held; /* not printed yet: the next one may belong to it */
-    struct mapping held_m;
-    struct area piece;
-};
-
-static bool nth_mapping(const struct map_writer *w, size_t i, struct mapping *out) {
-    if (!w->whose) return aspace_nth(i, out);
-    return trace_ask(w->whose, LETTER_MAPPING, i, out, sizeof *out) == 0;
-}
-
-static void print_held(struct map_writer *w) {
-    if (w->has_held) print_area(w->out, &w->held, w->details);
-    w->has_held = false;
-}
-
-/* The guard below the stack is ours, and natively not a mapping. */
-static bool is_stack_guard(const struct map_writer *w) {
-    struct mapping above;
-    return aspace_is_guard(&w->m) && nth_mapping(w, w->next + 1, &above) && above.start == w->m.end &&
-           strcmp(above.name, "[stack]") == 0;
-}
-
-static void add_area(struct map_writer *w, const struct area *kernel) {
-    if (kernel->lo >= LAYOUT_GUEST_END) { /* [vsyscall] */
-        print_held(w);
-        print_area(w->out, kernel, w->details);
-        return;
-    }
-    for (bool first = true;; first = false) {
-        while (w->has_m && w->m.end <= kernel->lo) w->has_m = nth_mapping(w, ++w->next, &w->m);
-        if (!w->has_m || w->m.start >= kernel->hi) return;
-        if (!w->m.runtime && !is_stack_guard(w)) {
-            cut(kernel, &w->m, &w->piece);
-            if (!w->has_held || !join(&w->held, &w->piece, !first)) {
-                print_held(w);
-                w->held = w->piece;
-                w->held_m = w->m;
-                if (w->piece.name == w->m.name)
-                    w->held.name = w->held_m.name;
-                else if (w->piece.name == w->piece.name_buf)
-                    w->held.name = w->held.name_buf;
-                w->has_held = true;
-            }
-        }
-        if (w->m.end >= kernel->hi) return;
-        w->has_m = nth_mapping(w, ++w->next, &w->m);
-    }
-}
-
-static bool is_area_line(const char *line) { return *line < 'A' || *line > 'Z'; }
-
-/* As the process itself sees them: whose is one that is stopped for its tracer, or NULL for our own. */
-static void write_maps(int from, struct text *out, bool details, struct tracee *whose) {
-    /* too large for this stack, and rarely needed */
-    struct scratch {
-        struct lines in;
-        struct map_writer w;
-        struct area kernel;
-    } * s;
-    long at = SYS(mmap, 0, sizeof *s, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (sys_failed(at)) return;
-    s = (struct scratch *)at;
-    s->in.fd = from;
-    s->w.out = out;
-    s->w.details = details;
-    s->w.whose = whose;
-    s->w.has_m = nth_mapping(&s->w, 0, &s->w.m);
-    bool has = false;
-    for (char *line; (line = next_line(&s->in));) {
-        if (details && !is_area_line(line)) {
-            parse_detail(line, &s->kernel);
-            continue;
-        }
-        if (has) add_area(&s->w, &s->kernel);
-        has = parse_area(line, &s->kernel);
-    }
-    if (has) add_area(&s->w, &s->kernel);
-    print_held(&s->w);
-    SYS(munmap, at, sizeof *s);
-}
-
-uint64_t proc_segment_cuts(int pid, int id) {
-    char path[40], inode[24];
-    uint64_t cuts = 0, end = 0, offset = 0;
-    struct area a;
-    fmt_into(path, sizeof path, "/proc/%d/maps", pid);
-    fmt_into(inode, sizeof inode, " %d", id);
-    long fd = SYS(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 0;
-    struct lines in = {.fd = (int)fd};
-    for (char *line; (line = next_line(&in));) {
-        if (!strchr(line, '/') || !parse_area(line, &a) || !str_starts(a.name, "/SYSV")) continue;
-        const char *number = strchr(a.device, ' ');
-        if (!number || strcmp(number, inode) != 0) continue;
-        cuts += a.lo == end && a.offset == offset;
-        end = a.hi;
-        offset = a.offset + (a.hi - a.lo);
-    }
-    SYS(close, fd);
-    return cuts;
-}
-
-/* Another process under Reprise, and numa_maps: what lies in the runtime's windows is left out. */
-static void write_without_runtime(int from, struct text *out) {
-    struct lines in = {.fd = from};
-    bool hidden = false;
-    for (char *line; (line = next_line(&in));) {
-        if (is_area_line(line)) {
-            const char *s = line;
-            uint64_t lo = read_hex(&s);
-            bool anonymous = !strchr(line, '/') && !strchr(line, '[');
-            /* what the kernel placed up there, the runtime uses */
-            hidden =
-                aspace_is_runtime(lo, PAGE_SIZE) || (anonymous && lo >= LAYOUT_THREADS_END && lo < LAYOUT_GUEST_END);
-        }
-        if (!hidden) put_line(out, line);
-    }
-}
-
 /* ---- status, stat ---- */
 
 struct masks {
@@ -569,13 +251,13 @@ static void write_status(int from, struct text *out, const struct subject *who) 
     struct lines in = {.fd = from};
     struct masks m;
     if (who->t) collect_masks(who->t, &m);
-    for (char *line; (line = next_line(&in));) {
+    for (char *line; (line = lines_next(&in));) {
         char row[64] = "";
         row_of_tracing(line, row, sizeof row, who);
         if (str_starts(line, "Threads:"))
             fmt_into(row, sizeof row, "Threads:\t%lu", without_services(number_of(line + 8), who));
         if (who->t) row_of_thread(line, row, sizeof row, who->t, &m);
-        put_line(out, row[0] ? row : line);
+        text_put_line(out, row[0] ? row : line);
     }
 }
 
@@ -583,13 +265,13 @@ static void write_status(int from, struct text *out, const struct subject *who) 
 static void copy_fields(struct text *out, char **s, int *field, int to) {
     char *from = *s;
     for (; **s && *field < to; ++*s) *field += **s == ' ';
-    put(out, from, (size_t)(*s - from));
+    text_put(out, from, (size_t)(*s - from));
 }
 
 /* Puts a number in the place of a field. */
 static void put_field(struct text *out, char **s, int *field, uint64_t value) {
     char word[24];
-    put(out, word, fmt_into(word, sizeof word, "%lu ", value));
+    text_put(out, word, fmt_into(word, sizeof word, "%lu ", value));
     while (**s && **s != ' ') ++*s;
     if (**s) ++*s;
     ++*field;
@@ -598,17 +280,17 @@ static void put_field(struct text *out, char **s, int *field, uint64_t value) {
 /* Field 3 is the state; 20 the number of threads; 32 to 34 are the masks of the first 31 signals. */
 static void write_stat(int from, struct text *out, const struct subject *who) {
     struct lines in = {.fd = from};
-    char *line = next_line(&in), *behind_name = line ? strrchr(line, ')') : NULL;
+    char *line = lines_next(&in), *behind_name = line ? strrchr(line, ')') : NULL;
     if (!behind_name) return;
     char *s = behind_name;
     int field = 2;
-    put(out, line, (size_t)(behind_name - line));
+    text_put(out, line, (size_t)(behind_name - line));
     copy_fields(out, &s, &field, 3);
     if (is_trace_stopped(who) && *s) *s = 't';
     copy_fields(out, &s, &field, 20);
     put_field(out, &s, &field, without_services(number_of(s), who));
     if (!who->t) {
-        put_line(out, s);
+        text_put_line(out, s);
         return;
     }
     struct masks m;
@@ -616,7 +298,7 @@ static void write_stat(int from, struct text *out, const struct subject *who) {
     const uint64_t value[] = {m.blocked, m.ignored, m.caught};
     copy_fields(out, &s, &field, 32);
     for (int i = 0; i < 3 && *s; i++) put_field(out, &s, &field, value[i] & 0x7fffffff);
-    put_line(out, s);
+    text_put_line(out, s);
 }
 
 /* ---- memory ranges ---- */
@@ -626,7 +308,7 @@ static void write_range(struct text *out, gaddr from, gaddr to) {
     while (from < to) {
         size_t n = MIN(sizeof buf, to - from);
         if (!guest_read(buf, from, n)) return;
-        put(out, buf, n);
+        text_put(out, buf, n);
         from += n;
     }
 }
@@ -645,18 +327,10 @@ static long other_exe(const struct proc_file *f, char *out, size_t cap) {
     for (long i = 0; i + 16 <= n && auxv[i / 8]; i += 16)
         if (auxv[i / 8] == AT_PHDR) phdr = auxv[i / 8 + 1];
     fmt_into(path, sizeof path, "/proc/%d/maps", f->pid);
-    fd = SYS(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return fd;
-    struct lines in = {.fd = (int)fd};
-    struct area a;
-    n = -ENOENT;
-    for (char *line; (line = next_line(&in));)
-        if (parse_area(line, &a) && phdr >= a.lo && phdr < a.hi && a.name[0] == '/') {
-            n = (long)MIN(fmt_into(out, cap, "%s", a.name), cap - 1);
-            break;
-        }
-    SYS(close, fd);
-    return n;
+    char name[MAPS_NAME_CAP];
+    gaddr start, end;
+    if (!maps_at(path, phdr, name, &start, &end) || name[0] != '/') return -ENOENT;
+    return (long)MIN(fmt_into(out, cap, "%s", name), cap - 1);
 }
 
 long proc_exe_path(const struct proc_file *f, char *out, size_t cap) {
@@ -672,17 +346,10 @@ static bool is_exe(int fd) {
 
 /* Files without a path (deleted, outside of a new root) can still be had through their mapping, by root. */
 static long open_by_mapping(uint64_t flags) {
-    char path[80];
-    struct area a;
-    long fd = SYS(openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return fd;
-    struct lines in = {.fd = (int)fd};
-    bool found = false;
-    for (char *line; !found && (line = next_line(&in));)
-        found = parse_area(line, &a) && the_runtime.exe_map >= a.lo && the_runtime.exe_map < a.hi;
-    SYS(close, fd);
-    if (!found) return -ENOENT;
-    fmt_into(path, sizeof path, "/proc/self/map_files/%lx-%lx", a.lo, a.hi);
+    char path[80], name[MAPS_NAME_CAP];
+    gaddr start, end;
+    if (!maps_at("/proc/self/maps", the_runtime.exe_map, name, &start, &end)) return -ENOENT;
+    fmt_into(path, sizeof path, "/proc/self/map_files/%lx-%lx", start, end);
     return SYS(openat, AT_FDCWD, path, flags);
 }
 
@@ -742,11 +409,11 @@ static void write_text(const struct proc_file *f, int from, struct text *out) {
     case PROC_SMAPS:
         whose = f->self ? NULL : trace_stopped(f->pid);
         if (f->self || whose)
-            write_maps(from, out, f->what == PROC_SMAPS, whose);
+            maps_write(from, out, f->what == PROC_SMAPS, whose);
         else
-            write_without_runtime(from, out);
+            maps_write_without_runtime(from, out);
         break;
-    case PROC_NUMA_MAPS: write_without_runtime(from, out); break;
+    case PROC_NUMA_MAPS: maps_write_without_runtime(from, out); break;
     case PROC_STATUS:
         who = subject(f);
         write_status(from, out, &who);
@@ -760,7 +427,7 @@ static void write_text(const struct proc_file *f, int from, struct text *out) {
     case PROC_AUXV: write_range(out, the_runtime.auxv_start, the_runtime.auxv_end); break;
     default: break;
     }
-    flush(out);
+    text_flush(out);
 }
 
 /* The finished text under the lowest free number, read-only as the kernel's file would be. */

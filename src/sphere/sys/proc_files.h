@@ -37,9 +37,6 @@ bool proc_hides(const struct proc_file *folder, const char *name);
 /* How many threads of the process are the runtime's own. */
 uint64_t proc_services(const struct proc_file *f);
 
-/* Into how many pieces more than the program made protections of ours have cut the System V segment `id` in a process. */
-uint64_t proc_segment_cuts(int pid, int id);
-
 /* Where /proc/PID/exe leads: the length of the path, or -errno. */
 long proc_exe_path(const struct proc_file *f, char *out, size_t cap);
 /* Opens what the link leads to, even if it has no path any more. */
