@@ -153,10 +153,11 @@ static long filter_entries(const struct proc_file *dir, char *records, long len,
 static long list_folder(const struct proc_file *dir, uint64_t nr, const uint64_t a[6]) {
     char records[2048];
     uint64_t room[6] = {a[0], (uintptr_t)records, MIN((uint32_t)a[2], sizeof records)};
+    bool wide = nr == __NR_getdents64, ranges = dir->what == PROC_FOLDER_MAPS && dir->self;
     for (;;) {
-        long n = gate_syscall(nr, room);
+        long n = ranges ? proc_list_links((int)a[0], wide, records, room[2]) : gate_syscall(nr, room);
         if (n <= 0) return n;
-        long kept = filter_entries(dir, records, n, nr == __NR_getdents64);
+        long kept = ranges ? n : filter_entries(dir, records, n, wide);
         if (kept == 0) continue;
         code_watch_before_kernel_write(a[1], (uint64_t)kept);
         return guest_write(a[1], records, (uint64_t)kept) ? kept : -EFAULT;

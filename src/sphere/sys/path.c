@@ -22,20 +22,31 @@ static bool find(int dirfd, gaddr path, struct proc_file *f, char *text) {
     return guest_read_string(text, path, PATH_SEEN) > 0 && proc_find(dirfd, text, f);
 }
 
-/* For calls that follow links: replaces the argument by the program's own path. -ENOENT: must not be seen. */
-static long redirect(int dirfd, uint64_t *path, bool follow, char *exe) {
+/* Replaces the argument by the program's own path, where the call follows links, or by what the kernel calls a link. -ENOENT: must
+ * not be seen. */
+static long redirect(int dirfd, uint64_t *path, bool follow, char *instead) {
     char text[PATH_SEEN];
     struct proc_file f;
     if (!find(dirfd, *path, &f, text)) return 0;
     if (f.what == PROC_OWN_FD) return -ENOENT;
-    if (f.what == PROC_EXE && follow && proc_exe_path(&f, exe, EXE_PATH) > 0) *path = (uint64_t)exe;
+    if (f.what == PROC_EXE && follow && proc_exe_path(&f, instead, EXE_PATH) > 0) *path = (uint64_t)instead;
+    if (f.what != PROC_MAP_LINK) return 0;
+    if (!proc_map_link(&f, text, instead, EXE_PATH)) return -ENOENT;
+    *path = (uint64_t)instead;
     return 0;
 }
 
 static long at_path(struct tblock *t, uint64_t a[6], int dirfd, int arg, bool follow) {
-    char exe[EXE_PATH];
-    long err = redirect(dirfd, &a[arg], follow, exe);
-    return err ? err : gate_syscall((long)t->gpr[RAX], a);
+    enum { TRIES = 10 };
+    char instead[EXE_PATH];
+    const uint64_t path = a[arg];
+    for (int i = 0;; i++) {
+        long err = redirect(dirfd, &a[arg], follow, instead);
+        if (err) return err;
+        long ret = gate_syscall((long)t->gpr[RAX], a);
+        if (ret != -ENOENT || a[arg] == path || i == TRIES) return ret;
+        a[arg] = path; /* the kernel may call it otherwise by now */
+    }
 }
 
 /* /proc/PID/task has a link for each thread: some programs count threads by this. `path` 0: dirfd itself. */
@@ -137,6 +148,7 @@ static long read_link(struct tblock *t, uint64_t a[6], int dirfd, int arg) {
     if (n > 0 ? proc_find(dirfd, text, &f) : n == 0 && proc_find_fd(dirfd, &f)) {
         if (f.what == PROC_OWN_FD) return -ENOENT;
         if (f.what == PROC_EXE) return give_link(&f, a[arg + 1], a[arg + 2]);
+        if (f.what == PROC_MAP_LINK) return at_path(t, a, dirfd, arg, false);
     }
     return gate_syscall((long)t->gpr[RAX], a);
 }
@@ -181,6 +193,7 @@ static long open_path(struct tblock *t, uint64_t a[6], int dirfd, int arg, uint6
     struct proc_file f;
     if (find(dirfd, a[arg], &f, text)) {
         if (f.what == PROC_OWN_FD) return -ENOENT;
+        if (f.what == PROC_MAP_LINK) return code_files_opened(at_path(t, a, dirfd, arg, true), flags);
         long fd = proc_open(&f, dirfd, text, flags);
         if (fd != PROC_AS_IS) return fd;
     }

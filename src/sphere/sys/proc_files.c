@@ -60,6 +60,16 @@ static size_t last_word(const char *text, size_t *end, const char **word) {
     return stop - start;
 }
 
+/* LO-HI, as the kernel writes it. */
+static bool is_range(const char *word, size_t n, gaddr *lo, gaddr *hi) {
+    char canonical[40];
+    const char *s = word;
+    *lo = read_hex(&s);
+    if (s == word || *s++ != '-') return false;
+    *hi = read_hex(&s);
+    return fmt_into(canonical, sizeof canonical, "%lx-%lx", *lo, *hi) == n && memcmp(canonical, word, n) == 0;
+}
+
 static bool maybe(const char *path) {
     size_t end = strlen(path);
     const char *word;
@@ -151,7 +161,30 @@ bool proc_find_fd(int fd, struct proc_file *out) {
     return parse(name, out);
 }
 
+/* map_files/LO-HI, or LO-HI in a folder that is open. The kernel may have no such link. */
+static bool find_link(int dirfd, const char *path, struct proc_file *out) {
+    char folder[NAME_CAP];
+    size_t len = strlen(path), end = len;
+    const char *word;
+    size_t n = last_word(path, &end, &word);
+    gaddr lo, hi;
+    if (likely(!is_range(word, n, &lo, &hi)) || len >= sizeof folder) return false;
+    memcpy(folder, path, len - n);
+    folder[len - n] = '\0';
+    n = last_word(path, &end, &word);
+    if (folder[0] && !is_word(word, n, "map_files")) return false;
+    long fd = SYS(openat, dirfd, folder[0] ? folder : ".", O_PATH | O_CLOEXEC);
+    if (fd < 0) return false;
+    bool found = proc_find_fd((int)fd, out) && out->what == PROC_FOLDER_MAPS && out->self;
+    SYS(close, fd);
+    out->what = PROC_MAP_LINK;
+    out->lo = lo;
+    out->hi = hi;
+    return found;
+}
+
 bool proc_find(int dirfd, const char *path, struct proc_file *out) {
+    if (unlikely(find_link(dirfd, path, out))) return true;
     if (likely(!maybe(path))) return false;
     long fd = SYS(openat, dirfd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (fd == -EMFILE && str_starts(path, "/proc/")) return parse(path, out);
@@ -193,6 +226,74 @@ bool proc_hides(const struct proc_file *folder, const char *name) {
     if (name[0] == '.') return false;
     uint64_t lo = read_hex(&name);
     return aspace_is_runtime(lo, PAGE_SIZE);
+}
+
+/* ---- map_files ---- */
+
+static bool is_link(const struct maps_link *l, void *wanted) {
+    struct maps_link *w = wanted;
+    if (l->start != w->start || l->end != w->end) return l->start < w->start;
+    *w = *l;
+    return false;
+}
+
+bool proc_map_link(const struct proc_file *f, const char *path, char *out, size_t cap) {
+    struct maps_link l = {.start = f->lo, .end = f->hi};
+    const char *word;
+    size_t end = strlen(path);
+    maps_each_link(is_link, &l);
+    last_word(path, &end, &word);
+    if (!l.kernel_end || (size_t)(word - path) >= cap) return false;
+    memcpy(out, path, (size_t)(word - path));
+    return fmt_into(out + (word - path), cap - (size_t)(word - path), "%lx-%lx", l.kernel_start, l.kernel_end);
+}
+
+struct listing {
+    int fd;
+    bool wide; /* getdents64 */
+    char *records;
+    size_t cap, len;
+    uint64_t at, from; /* number of the entry; of the first that is wanted */
+    bool is_full;
+};
+
+/* `kernels`: its name in the kernel's folder. */
+static bool add_entry(struct listing *l, const char *name, const char *kernels, uint8_t type) {
+    struct stat st = {0};
+    size_t head = l->wide ? 19 : 18, size = (head + strlen(name) + (l->wide ? 1 : 2) + 7) & ~7ul;
+    if (l->at++ < l->from) return true;
+    l->is_full = l->len + size > l->cap;
+    if (l->is_full) return false;
+    SYS(newfstatat, l->fd, kernels, &st, AT_SYMLINK_NOFOLLOW);
+    char *r = l->records + l->len;
+    uint16_t reclen = (uint16_t)size;
+    memset(r, 0, size);
+    memcpy(r, &(uint64_t){st.st_ino}, 8);
+    memcpy(r + 8, &l->at, 8); /* the next one */
+    memcpy(r + 16, &reclen, 2);
+    memcpy(r + head, name, strlen(name));
+    r[l->wide ? 18 : size - 1] = (char)type;
+    l->len += size;
+    return true;
+}
+
+static bool add_link(const struct maps_link *m, void *arg) {
+    char name[40], kernels[40];
+    fmt_into(name, sizeof name, "%lx-%lx", m->start, m->end);
+    fmt_into(kernels, sizeof kernels, "%lx-%lx", m->kernel_start, m->kernel_end);
+    return add_entry(arg, name, kernels, 10 /* DT_LNK */);
+}
+
+long proc_list_links(int fd, bool wide, char *records, size_t cap) {
+    enum { FOLDER = 4 /* DT_DIR */ };
+    long from = SYS(lseek, fd, 0, 1 /* SEEK_CUR */);
+    if (from < 0) return from;
+    struct listing l = {.fd = fd, .wide = wide, .records = records, .cap = cap, .from = (uint64_t)from};
+    if (add_entry(&l, ".", ".", FOLDER) && add_entry(&l, "..", "..", FOLDER)) maps_each_link(add_link, &l);
+    if (l.is_full) l.at--;
+    if (l.is_full && !l.len) return -EINVAL;
+    if (l.len) SYS(lseek, fd, l.at, 0 /* SEEK_SET */);
+    return (long)l.len;
 }
 
 /* ---- status, stat ---- */

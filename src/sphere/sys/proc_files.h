@@ -17,13 +17,15 @@ enum proc_what {
     PROC_FOLDER_FD, /* fd, fdinfo */
     PROC_FOLDER_MAPS,
     PROC_FOLDER_TASK,
-    PROC_OWN_FD, /* the runtime's own descriptor: does not exist */
+    PROC_MAP_LINK, /* map_files/LO-HI of this process, as its program may call it */
+    PROC_OWN_FD,   /* the runtime's own descriptor: does not exist */
 };
 
 struct proc_file {
     enum proc_what what;
     int pid, tid; /* as that /proc numbers them */
     bool self;    /* this process; otherwise another one under Reprise */
+    gaddr lo, hi; /* PROC_MAP_LINK */
 };
 
 /* Whether the path, not following a link at its end, leads to such a file. Cheap for paths that obviously do not. */
@@ -36,6 +38,11 @@ bool proc_hides(const struct proc_file *folder, const char *name);
 
 /* How many threads of the process are the runtime's own. */
 uint64_t proc_services(const struct proc_file *f);
+
+/* What the kernel calls a PROC_MAP_LINK that the program calls `path`. False: there is none. */
+bool proc_map_link(const struct proc_file *f, const char *path, char *out, size_t cap);
+/* getdents() and getdents64() of map_files of this process, at most cap bytes: what `records` has then, or -errno. */
+long proc_list_links(int fd, bool wide, char *records, size_t cap);
 
 /* Where /proc/PID/exe leads: the length of the path, or -errno. */
 long proc_exe_path(const struct proc_file *f, char *out, size_t cap);

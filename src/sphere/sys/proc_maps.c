@@ -14,6 +14,7 @@
 
 struct area { /* one line of maps, and what smaps says below it */
     uint64_t lo, hi, offset;
+    uint64_t kernel_lo, kernel_hi; /* of the kernel's area that it begins in */
     char perms[5];
     char kernel_perms[5]; /* what the kernel was asked for */
     char device[48];      /* "08:01 1234", as in the line */
@@ -34,6 +35,8 @@ static bool parse_area(const char *line, struct area *a) {
     if (*s++ != '-') return false;
     a->hi = read_hex(&s);
     if (*s++ != ' ') return false;
+    a->kernel_lo = a->lo;
+    a->kernel_hi = a->hi;
     memcpy(a->perms, s, 4);
     a->perms[4] = '\0';
     memcpy(a->kernel_perms, a->perms, sizeof a->perms);
@@ -79,6 +82,8 @@ static bool is_amount(const char *key) {
            strcmp(key, "ProtectionKey") != 0;
 }
 
+static bool is_file(const struct area *a) { return !str_starts(a->device, "00:00 0"); }
+
 static void print_area(struct text *out, const struct area *a, bool details) {
     char line[256];
     size_t n = fmt_into(line, sizeof line, "%08lx-%08lx %s %08lx %s ", a->lo, a->hi, a->perms, a->offset, a->device);
@@ -112,8 +117,7 @@ static bool join(struct area *a, const struct area *b, bool same_line) {
     if (a->hi != b->lo || memcmp(a->perms, b->perms, 4) != 0 || strcmp(a->device, b->device) != 0 ||
         strcmp(a->name, b->name) != 0)
         return false;
-    bool file = !str_starts(a->device, "00:00 0");
-    if (file && a->offset + (a->hi - a->lo) != b->offset) return false;
+    if (is_file(a) && a->offset + (a->hi - a->lo) != b->offset) return false;
     a->hi = b->hi;
     memcpy(a->kernel_perms, b->kernel_perms, sizeof a->kernel_perms);
     for (int i = 0; i < MIN(a->n_details, b->n_details); i++)
@@ -127,8 +131,7 @@ static void cut(const struct area *from, const struct mapping *m, struct area *t
     to->name = to->name_buf;
     to->lo = MAX(from->lo, m->start);
     to->hi = MIN(from->hi, m->end);
-    bool file = !str_starts(from->device, "00:00 0");
-    to->offset = file ? from->offset + (to->lo - from->lo) : 0;
+    to->offset = is_file(from) ? from->offset + (to->lo - from->lo) : 0;
     bool shared = (m->flags & MAP_TYPE) == MAP_SHARED || (m->flags & MAP_TYPE) == MAP_SHARED_VALIDATE;
     to->perms[0] = m->prot & PROT_READ ? 'r' : '-';
     to->perms[1] = m->prot & PROT_WRITE ? 'w' : '-';
@@ -146,12 +149,22 @@ static void cut(const struct area *from, const struct mapping *m, struct area *t
             to->detail[i].value = to->detail[i].value * (part / PAGE_SIZE) / (whole / PAGE_SIZE);
 }
 
-struct map_writer {
+struct shown {                                                   /* what is done with the lines */
+    bool (*show)(const struct area *a, const struct shown *how); /* false: that is enough */
+    struct tracee *whose;                                        /* whose they are; NULL: our own */
+    /* show_line: */
     struct text *out;
     bool details;
-    struct tracee *whose; /* NULL: our own */
-    size_t next;          /* mapping to look at */
-    struct mapping m;     /* that one */
+    /* show_link: */
+    bool (*visit)(const struct maps_link *l, void *arg);
+    void *arg;
+};
+
+struct map_writer {
+    const struct shown *how;
+    bool is_done;
+    size_t next;      /* mapping to look at */
+    struct mapping m; /* that one */
     bool has_m;
     bool has_held;
     struct area held; /* not printed yet: the next one may belong to it */
@@ -160,12 +173,26 @@ struct map_writer {
 };
 
 static bool nth_mapping(const struct map_writer *w, size_t i, struct mapping *out) {
-    if (!w->whose) return aspace_nth(i, out);
-    return trace_ask(w->whose, LETTER_MAPPING, i, out, sizeof *out) == 0;
+    if (!w->how->whose) return aspace_nth(i, out);
+    return trace_ask(w->how->whose, LETTER_MAPPING, i, out, sizeof *out) == 0;
 }
 
-static void print_held(struct map_writer *w) {
-    if (w->has_held) print_area(w->out, &w->held, w->details);
+static bool show_line(const struct area *a, const struct shown *how) {
+    print_area(how->out, a, how->details);
+    return true;
+}
+
+static bool show_link(const struct area *a, const struct shown *how) {
+    struct maps_link l = {a->lo, a->hi, a->kernel_lo, a->kernel_hi};
+    return !is_file(a) || how->visit(&l, how->arg);
+}
+
+static void show(struct map_writer *w, const struct area *a) {
+    if (!w->is_done) w->is_done = !w->how->show(a, w->how);
+}
+
+static void show_held(struct map_writer *w) {
+    if (w->has_held) show(w, &w->held);
     w->has_held = false;
 }
 
@@ -178,8 +205,8 @@ static bool is_stack_guard(const struct map_writer *w) {
 
 static void add_area(struct map_writer *w, const struct area *kernel) {
     if (kernel->lo >= LAYOUT_GUEST_END) { /* [vsyscall] */
-        print_held(w);
-        print_area(w->out, kernel, w->details);
+        show_held(w);
+        show(w, kernel);
         return;
     }
     for (bool first = true;; first = false) {
@@ -188,7 +215,7 @@ static void add_area(struct map_writer *w, const struct area *kernel) {
         if (!w->m.runtime && !is_stack_guard(w)) {
             cut(kernel, &w->m, &w->piece);
             if (!w->has_held || !join(&w->held, &w->piece, !first)) {
-                print_held(w);
+                show_held(w);
                 w->held = w->piece;
                 w->held_m = w->m;
                 if (w->piece.name == w->m.name)
@@ -205,8 +232,8 @@ static void add_area(struct map_writer *w, const struct area *kernel) {
 
 static bool is_area_line(const char *line) { return *line < 'A' || *line > 'Z'; }
 
-/* As the process itself sees them: whose is one that is stopped for its tracer, or NULL for our own. */
-void maps_write(int from, struct text *out, bool details, struct tracee *whose) {
+/* As the process itself sees them. */
+static void show_maps(int from, const struct shown *how) {
     /* too large for this stack, and rarely needed */
     struct scratch {
         struct lines in;
@@ -217,13 +244,11 @@ void maps_write(int from, struct text *out, bool details, struct tracee *whose) 
     if (sys_failed(at)) return;
     s = (struct scratch *)at;
     s->in.fd = from;
-    s->w.out = out;
-    s->w.details = details;
-    s->w.whose = whose;
+    s->w.how = how;
     s->w.has_m = nth_mapping(&s->w, 0, &s->w.m);
     bool has = false;
-    for (char *line; (line = lines_next(&s->in));) {
-        if (details && !is_area_line(line)) {
+    for (char *line; !s->w.is_done && (line = lines_next(&s->in));) {
+        if (how->details && !is_area_line(line)) {
             parse_detail(line, &s->kernel);
             continue;
         }
@@ -231,8 +256,21 @@ void maps_write(int from, struct text *out, bool details, struct tracee *whose) 
         has = parse_area(line, &s->kernel);
     }
     if (has) add_area(&s->w, &s->kernel);
-    print_held(&s->w);
+    show_held(&s->w);
     SYS(munmap, at, sizeof *s);
+}
+
+void maps_write(int from, struct text *out, bool details, struct tracee *whose) {
+    show_maps(from, &(struct shown){.show = show_line, .out = out, .details = details, .whose = whose});
+}
+
+static long open_own(void) { return SYS(openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC); }
+
+void maps_each_link(bool (*visit)(const struct maps_link *l, void *arg), void *arg) {
+    long fd = open_own();
+    if (fd < 0) return;
+    show_maps((int)fd, &(struct shown){.show = show_link, .visit = visit, .arg = arg});
+    SYS(close, fd);
 }
 
 bool maps_at(const char *path, gaddr addr, char *name, gaddr *start, gaddr *end) {
@@ -241,8 +279,7 @@ bool maps_at(const char *path, gaddr addr, char *name, gaddr *start, gaddr *end)
     long fd = SYS(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
     struct lines in = {.fd = (int)fd};
-    for (char *line; !found && (line = lines_next(&in));)
-        found = parse_area(line, &a) && addr >= a.lo && addr < a.hi;
+    for (char *line; !found && (line = lines_next(&in));) found = parse_area(line, &a) && addr >= a.lo && addr < a.hi;
     SYS(close, fd);
     if (!found) return false;
     fmt_into(name, MAPS_NAME_CAP, "%s", a.name);
@@ -251,19 +288,38 @@ bool maps_at(const char *path, gaddr addr, char *name, gaddr *start, gaddr *end)
     return true;
 }
 
+/* Whether the area shows the file with this inode. */
+static bool has_inode(const struct area *a, const char *inode) {
+    const char *number = strchr(a->device, ' ');
+    return number && strcmp(number + 1, inode) == 0;
+}
+
+gaddr maps_anonymous(uint64_t ino) {
+    struct area a;
+    char inode[24];
+    gaddr found = 0;
+    long fd = open_own();
+    if (fd < 0) return 0;
+    fmt_into(inode, sizeof inode, "%lu", ino);
+    struct lines in = {.fd = (int)fd};
+    for (char *line; !found && (line = lines_next(&in));)
+        if (parse_area(line, &a) && strcmp(a.name, "/dev/zero (deleted)") == 0 && has_inode(&a, inode)) found = a.lo;
+    SYS(close, fd);
+    return found;
+}
+
 uint64_t maps_segment_cuts(int pid, int id) {
     char path[40], inode[24];
     uint64_t cuts = 0, end = 0, offset = 0;
     struct area a;
     fmt_into(path, sizeof path, "/proc/%d/maps", pid);
-    fmt_into(inode, sizeof inode, " %d", id);
+    fmt_into(inode, sizeof inode, "%d", id);
     long fd = SYS(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return 0;
     struct lines in = {.fd = (int)fd};
     for (char *line; (line = lines_next(&in));) {
         if (!strchr(line, '/') || !parse_area(line, &a) || !str_starts(a.name, "/SYSV")) continue;
-        const char *number = strchr(a.device, ' ');
-        if (!number || strcmp(number, inode) != 0) continue;
+        if (!has_inode(&a, inode)) continue;
         cuts += a.lo == end && a.offset == offset;
         end = a.hi;
         offset = a.offset + (a.hi - a.lo);
