@@ -113,6 +113,7 @@ struct ev_map {
 #define MAPPED_ANONYMOUS 16 /* no file: shared anonymous memory, by way of /dev/zero */
 #define MAPPED_PRIVATE 32   /* with ANONYMOUS: no shared memory, but the program's own: a ring of packets */
 #define MAPPED_BORROWED 64  /* private: others have the file open for writing, its pages are borrowed */
+#define MAPPED_AGAIN 128    /* with ANONYMOUS: memory that is mapped already; `ino` is its number */
 #define MAPPED_BIRTH(flags) ((uint32_t)((flags) >> 32)) /* tells apart files that had the same inode */
 #define MAP_UNSURE 0x80000000u                          /* the same in ev_map.prot */
 

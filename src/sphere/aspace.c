@@ -18,6 +18,7 @@
 #include "sphere/debug.h"
 #include "sphere/mode.h"
 #include "sphere/shared.h"
+#include "sphere/sys/proc_maps.h"
 #include "sphere/thread.h"
 
 #define MAX_MAPPINGS 1000000
@@ -270,7 +271,8 @@ static bool is_shared(uint32_t flags) { return (flags & MAP_TYPE) != MAP_PRIVATE
 
 /* A new mapping of shared memory gets its number. */
 static void number_shared(struct mapping *m) {
-    if (!m->object) m->object = m->flags & MAP_ANONYMOUS ? shared_anonymous() : shared_file(&m->file);
+    if (m->object) return;
+    m->object = m->flags & MAP_ANONYMOUS ? shared_anonymous() : shared_file(&m->file);
     if (m->flags & MAP_ANONYMOUS) m->offset = 0;
 }
 
@@ -291,6 +293,32 @@ static void add_shared(const struct mapping *m) {
     if (!m->tracked) return;
     shared_reprotect(m->start, m->end);
     track_all(m);
+}
+
+/* Caller holds cache_lock. */
+static const struct mapping *find_page(uint64_t object, uint64_t offset) {
+    for (size_t i = 0; i < as->n; i++) {
+        const struct mapping *m = &as->list[i];
+        if (m->object == object && !m->shows_shared && m->offset <= offset && offset - m->offset < m->end - m->start)
+            return m;
+    }
+    return NULL;
+}
+
+bool aspace_find_page(uint64_t object, uint64_t offset, struct mapping *out) {
+    lock_take(&cache_lock);
+    const struct mapping *m = find_page(object, offset);
+    if (m) *out = *m;
+    lock_drop(&cache_lock);
+    return m;
+}
+
+/* Shared anonymous memory that the program has opened as a file, and has mapped: *out is where it has the first page. A replay needs
+ * that one. 1: so it is; 0: something else. */
+static long find_anonymous(int fd, uint64_t offset, struct mapping *out) {
+    uint64_t ino;
+    if (!file_is_anonymous(fd, &ino) || !aspace_find(maps_anonymous(ino), out) || !out->object) return 0;
+    return aspace_find_page(out->object, offset, out) ? 1 : -ENOMEM;
 }
 
 const struct mapping *aspace_next(gaddr addr) {
@@ -344,8 +372,11 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
         offset = 0;
     }
     bool anonymous = flags & MAP_ANONYMOUS;
-    bool file = !anonymous && file_identify(fd, &id);
     bool shared = the_mode->tracks && is_shared((uint32_t)flags);
+    struct mapping first;
+    long again = shared && !anonymous ? find_anonymous(fd, offset, &first) : 0;
+    if (again < 0) return again;
+    bool file = !anonymous && !again && file_identify(fd, &id);
     bool tracked = file && shared && the_mode->tracks(fd, shared_file(&id));
     if (tracked && offset >= SHARED_ROOM) return -ENOMEM; /* a replay has no place for it */
     if (file && the_mode->keep_file) the_mode->keep_file(fd, &id, tracked);
@@ -390,6 +421,11 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
         m.was_writable = (prot & PROT_WRITE) || (file && (prot & PROT_EXEC) && is_young(&id));
         if (numbered) number_shared(&m);
         m.tracked = tracked;
+        if (unlikely(again)) {
+            m.flags |= MAP_ANONYMOUS;
+            m.object = first.object;
+            m.tracked = first.tracked;
+        }
         add_shared(&m);
     }
     as->grows |= (flags & MAP_GROWSDOWN) != 0;
@@ -414,6 +450,27 @@ long aspace_restore(const struct mapping *m, int fd, uint64_t base) {
         if (is_shared(m->flags)) number_shared(&copy);
         as->grows |= (m->flags & MAP_GROWSDOWN) != 0;
         if (aspace_is_stack(m)) as->stack_top = MAX(as->stack_top, m->end);
+        add_shared(&copy);
+        track_changed(copy.start, copy.end);
+    }
+    lock_drop(&cache_lock);
+    return sys_failed(got) ? got : 0;
+}
+
+long aspace_restore_again(const struct mapping *m) {
+    size_t len = m->end - m->start;
+    lock_take(&cache_lock);
+    const struct mapping *first = find_page(m->object, m->offset);
+    long got = -ENOMEM;
+    struct mapping copy = *m;
+    if (first && !is_barred(m->start, len)) {
+        copy.tracked = first->tracked;
+        gaddr from = first->start + (m->offset - first->offset);
+        code_watch_forget(m->start, m->end);
+        got = SYS(mremap, from, 0, len, MREMAP_MAYMOVE | MREMAP_FIXED, m->start);
+    }
+    if (!sys_failed(got)) {
+        SYS(mprotect, m->start, len, aspace_host_prot((int)m->prot));
         add_shared(&copy);
         track_changed(copy.start, copy.end);
     }

@@ -41,6 +41,11 @@ long aspace_shmdt(gaddr addr);
  * `base`. 0 or -errno. */
 long aspace_restore(const struct mapping *m, int fd, uint64_t base);
 
+/* The same for anonymous memory that is mapped already: m->object, from m->offset on, at m->start, too. */
+long aspace_restore_again(const struct mapping *m);
+/* Where that page of shared memory is mapped, whoever owns it. */
+bool aspace_find_page(uint64_t object, uint64_t offset, struct mapping *out);
+
 /* A place for `len` bytes such that the loader may map several segments into it with MAP_FIXED: what ld.so gets from its
  * first mmap of a library. Nothing is mapped yet. `fd` (or -1) decides where, by file identity. 0 = no room. */
 gaddr aspace_place(size_t len, size_t align, int fd);

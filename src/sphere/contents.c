@@ -10,6 +10,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "log/shared.h"
+#include "sphere/aspace.h"
 #include "sphere/gate.h"
 #include "sphere/objects.h"
 
@@ -40,6 +41,38 @@ struct file_source contents_of(uint64_t object, const struct ev_mapped *first) {
         if (first) objects_fill(fd, i * SHARED_ROOM, first);
     }
     return (struct file_source){fd, i * SHARED_ROOM};
+}
+
+static bool is_zero(const uint64_t *page) {
+    for (size_t i = 0; i < PAGE_SIZE / 8; i++)
+        if (page[i]) return false;
+    return true;
+}
+
+static void keep_pages(const struct mapping *m, struct file_source to) {
+    SYS(mprotect, m->start, m->end - m->start, PROT_READ);
+    for (gaddr page = m->start; page < m->end; page += PAGE_SIZE)
+        if (!is_zero((const uint64_t *)page) &&
+            SYS(pwrite64, to.fd, page, PAGE_SIZE, to.base + m->offset + (page - m->start)) != PAGE_SIZE)
+            die("no memory for a copy of shared memory");
+}
+
+bool contents_has(uint64_t object) {
+    for (size_t i = 0; i < n_files; i++)
+        if (files[i] == object) return true;
+    return false;
+}
+
+struct file_source contents_of_anonymous(uint64_t object) {
+    struct mapping m;
+    if (contents_has(object)) return contents_of(object, NULL);
+    struct file_source to = contents_of(object, NULL);
+    for (size_t i = 0; aspace_nth(i, &m); i++) {
+        if (m.object != object || m.shows_shared) continue;
+        keep_pages(&m, to);
+        aspace_restore(&m, to.fd, to.base);
+    }
+    return to;
 }
 
 void contents_cut(struct file_source s, uint64_t size) {
@@ -150,12 +183,6 @@ void contents_after_fork(void) {
 uint64_t contents_pages(void) {
     struct stat st;
     return fd && SYS(fstat, fd, &st) == 0 ? (uint64_t)st.st_blocks * 512 / PAGE_SIZE : 0;
-}
-
-static bool is_zero(const uint64_t *page) {
-    for (size_t i = 0; i < PAGE_SIZE / 8; i++)
-        if (page[i]) return false;
-    return true;
 }
 
 bool contents_next(uint64_t object, uint64_t *page, void *to) {

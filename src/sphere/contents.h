@@ -9,6 +9,9 @@
 struct file_source contents_of(uint64_t object, const struct ev_mapped *first);
 /* The next page of the file, from *page on, that is not zero. False: there is none. */
 bool contents_next(uint64_t object, uint64_t *page, void *to);
+/* The same for anonymous memory, which is there from now on: what is mapped twice has to be. */
+struct file_source contents_of_anonymous(uint64_t object);
+bool contents_has(uint64_t object);
 /* What lies behind `size` bytes of a file is zero from now on. */
 void contents_cut(struct file_source s, uint64_t size);
 /* Nobody maps it any more; it may be new again. */

@@ -5,6 +5,8 @@
 #include <linux/fs.h>
 #include <linux/stat.h>
 
+#include "inproc/fmt.h"
+#include "inproc/str.h"
 #include "inproc/sys.h"
 
 #define ZERO_MAJOR 1
@@ -28,6 +30,7 @@ static bool examine(int fd, struct statx *st) {
     if (ret != -EPERM && ret != -ENOSYS) return ret == 0;
     if (SYS(fstat, fd, &old) != 0) return false;
     *st = (struct statx){.stx_mode = (uint16_t)old.st_mode,
+                         .stx_nlink = (uint32_t)old.st_nlink,
                          .stx_ino = old.st_ino,
                          .stx_size = (uint64_t)old.st_size,
                          .stx_dev_major = DEV_MAJOR(old.st_dev),
@@ -59,4 +62,15 @@ bool file_is_zero(int fd) {
     struct statx st = {0};
     return examine(fd, &st) && (st.stx_mode & S_IFMT) == S_IFCHR && st.stx_rdev_major == ZERO_MAJOR &&
            st.stx_rdev_minor == ZERO_MINOR;
+}
+
+bool file_is_anonymous(int fd, uint64_t *ino) {
+    static const char shown[] = "/dev/zero (deleted)";
+    struct statx st = {0};
+    char path[32], name[sizeof shown];
+    if (!examine(fd, &st) || (st.stx_mode & S_IFMT) != S_IFREG || likely(st.stx_nlink)) return false;
+    fmt_into(path, sizeof path, "/proc/self/fd/%d", fd);
+    long n = SYS(readlink, path, name, sizeof name);
+    *ino = st.stx_ino;
+    return n == sizeof shown - 1 && memcmp(name, shown, sizeof shown - 1) == 0;
 }

@@ -161,10 +161,12 @@ static uint64_t first_mapping(struct thread *t, const struct mapping *m, uint64_
 }
 
 /* A private mapping, new, of a file that others change, or may change at any time. */
-static uint64_t show_private(const struct mapping *m) {
-    uint64_t object = shared_file(&m->file);
+static uint64_t show_private(const struct mapping *m, int fd) {
+    uint64_t ino, object = shared_file(&m->file);
     bool is_tracked = shared_has_files() && shared_object_is_known(object);
-    if (!is_tracked && !writers_has(&m->file)) return 0;
+    bool is_anonymous =
+        FILE_IS_ON_NO_DEVICE(m->file.dev) && file_is_anonymous(fd, &ino); /* shared, but not as a file */
+    if (!is_tracked && !is_anonymous && !writers_has(&m->file)) return 0;
     borrowed_show_new(m);
     return is_tracked ? MAPPED_TRACKED : MAPPED_BORROWED;
 }
@@ -206,6 +208,7 @@ void objects_log_mapped(struct thread *t, uint64_t nr, const uint64_t a[6], long
     bool is_anonymous = nr == __NR_mmap && (a[3] & MAP_ANONYMOUS);
     struct mapping m;
     if (sys_failed(ret) || is_anonymous || !aspace_find((gaddr)ret, &m)) return;
+    int fd = nr == __NR_mmap ? (int)a[4] : -1;
     uint64_t size = nr == __NR_shmat ? m.end - m.start : m.file.size;
     struct event *e = event_new(t, EV_MAPPED, 0, sizeof(struct ev_mapped));
     struct ev_mapped *v = (struct ev_mapped *)(e + 1);
@@ -217,10 +220,14 @@ void objects_log_mapped(struct thread *t, uint64_t nr, const uint64_t a[6], long
                             .flags = (uint64_t)m.file.birth << 32 | (m.was_writable ? MAPPED_UNSURE : 0)};
     if (m.flags & MAP_ANONYMOUS) v->flags |= MAPPED_ANONYMOUS;
     if ((m.flags & MAP_ANONYMOUS) && (m.flags & MAP_TYPE) == MAP_PRIVATE) v->flags |= MAPPED_PRIVATE;
+    bool is_shared = (m.flags & MAP_TYPE) != MAP_PRIVATE;
+    if (nr == __NR_mmap && (m.flags & MAP_ANONYMOUS) && is_shared && !file_is_zero(fd)) {
+        v->flags |= MAPPED_AGAIN;
+        v->ino = m.object;
+    }
     if (nr == __NR_mmap) v->object = objects_name(&m.file);
-    if ((m.flags & MAP_TYPE) == MAP_PRIVATE && m.file.ino) v->flags |= show_private(&m);
+    if ((m.flags & MAP_TYPE) == MAP_PRIVATE && m.file.ino) v->flags |= show_private(&m, fd);
     if (!m.tracked || (m.flags & MAP_ANONYMOUS)) return;
-    int fd = nr == __NR_mmap ? (int)a[4] : -1;
     v->flags |= MAPPED_TRACKED | first_mapping(t, &m, size, fd);
     borrowed_show_shared(m.object);
     left_object(m.object, v, shared_is_in_memory(fd), m.was_writable || nr != __NR_mmap);

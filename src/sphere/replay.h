@@ -20,7 +20,7 @@ void replay_go_on(struct thread *t) __attribute__((noreturn));
 struct ev_map;
 void replay_restore_map(struct thread *t, const struct ev_map *v, uint32_t birth);
 /* The same for a mapping of the shared object with this number; what is owned of it is known. */
-void replay_restore_shared(struct thread *t, const struct snapshot_region *r);
+void replay_restore_shared(struct thread *t, const struct snapshot_region *r, bool is_twice);
 
 /* An R-thread whose process was killed while it ran is stepped to its end (replay_killed.c): whether t is, and whether that is what
  * an instruction of tb's is to be seen for. engine_host.debug, where nobody debugs. */

@@ -55,6 +55,22 @@ void replay_take_memory(struct thread *t) {
     for (const struct event *e; (e = stream_peek()) && e->kind == EV_MEMORY; stream_take()) replay_put(t, e);
 }
 
+static void map_anonymous_again(struct thread *t, struct mapping *m, uint64_t object) {
+    struct mapping first;
+    m->object = object;
+    if (!aspace_find_page(object, m->offset, &first))
+        replay_diverged(t, NULL, "memory to be mapped again", object, m->offset);
+    m->tracked = first.tracked;
+    long ret;
+    if (unlikely(debug_is_on)) {
+        struct file_source from = contents_of_anonymous(object);
+        ret = aspace_restore(m, from.fd, from.base);
+    } else {
+        ret = aspace_restore_again(m);
+    }
+    if (ret) replay_diverged(t, NULL, "mapping fails", 0, (uint64_t)-ret);
+}
+
 /* What was mapped comes from the log; where it was mapped, too. */
 static void map_again(struct thread *t, struct mapping *m, bool is_file) {
     struct file_source from = {.fd = -1};
@@ -72,6 +88,7 @@ static void map_again(struct thread *t, struct mapping *m, bool is_file) {
         if (v.flags & MAPPED_ANONYMOUS) {
             m->flags |= MAP_ANONYMOUS;
             if (v.flags & MAPPED_PRIVATE) m->flags = (m->flags & ~(uint32_t)MAP_TYPE) | MAP_PRIVATE;
+            if (v.flags & MAPPED_AGAIN) return map_anonymous_again(t, m, v.ino);
         } else {
             m->file = file_of(&v);
             is_shown = v.flags & (MAPPED_TRACKED | MAPPED_BORROWED);
@@ -132,6 +149,9 @@ static void shmat_again(struct thread *t, const uint64_t a[6], long ret) {
 }
 
 static long mremap_again(const uint64_t a[6], long ret) {
+    struct mapping m;
+    if (unlikely(debug_is_on) && !a[1] && aspace_find(a[0], &m) && m.object && !shared_is_file(m.object))
+        contents_of_anonymous(m.object);
     if ((gaddr)ret == a[0]) return aspace_mremap(a[0], a[1], a[2], (int)a[3] & ~(MREMAP_MAYMOVE | MREMAP_FIXED), 0);
     return aspace_mremap(a[0], a[1], a[2], (int)a[3] | MREMAP_MAYMOVE | MREMAP_FIXED, (gaddr)ret);
 }
@@ -173,7 +193,7 @@ static void protect_up_to_file(gaddr start, uint64_t len, int prot) {
 /* A worker has shared memory for itself (aspace_restore), privately: advice that takes nothing from memory that is shared would clear it,
  * and what clears it would be refused. */
 static long advise_private(struct tblock *tb, const struct mapping *m, uint64_t b[6]) {
-    if ((m->flags & MAP_TYPE) == MAP_PRIVATE || m->file.ino) return sys_madvise(tb, b);
+    if ((m->flags & MAP_TYPE) == MAP_PRIVATE || m->file.ino || contents_has(m->object)) return sys_madvise(tb, b);
     if (b[2] == MADV_DONTNEED || b[2] == ADVICE_DONTNEED_LOCKED) return 0;
     if (b[2] == MADV_REMOVE) b[2] = MADV_DONTNEED;
     return sys_madvise(tb, b);
@@ -258,7 +278,7 @@ static void put_map(struct thread *t, const struct mapping *m, int fd, uint64_t 
     if (ret) replay_diverged(t, NULL, "the program cannot be mapped", m->start, (uint64_t)-ret);
 }
 
-void replay_restore_shared(struct thread *t, const struct snapshot_region *r) {
+void replay_restore_shared(struct thread *t, const struct snapshot_region *r, bool is_twice) {
     struct mapping m = mapping_of(&r->map, r->birth);
     struct file_source from = {.fd = -1};
     m.tracked = r->flags & REGION_TRACKED;
@@ -266,7 +286,7 @@ void replay_restore_shared(struct thread *t, const struct snapshot_region *r) {
     m.borrowed = r->flags & REGION_BORROWED;
     m.object = r->object;
     borrowed_any |= m.shows_shared;
-    if (shared_is_file(r->object)) from = contents_of(r->object, NULL);
+    if (shared_is_file(r->object) || is_twice) from = contents_of(r->object, NULL);
     put_map(t, &m, from.fd, from.base);
 }
 

@@ -281,6 +281,13 @@ static void restore_shared(const struct snapshot *s) {
     }
 }
 
+/* Anonymous memory that another mapping shows, too. */
+static bool is_shown_twice(const struct snapshot_region *r, uint32_t n, uint32_t i) {
+    for (uint32_t k = 0; (r[i].map.flags & MAP_ANONYMOUS) && k < n; k++)
+        if (r[k].object == r[i].object && k != i) return true;
+    return false;
+}
+
 static void restore_mappings(struct thread *t, const struct snapshot *s) {
     const uint8_t *threads = (const uint8_t *)(s + 1);
     const struct snapshot_region *r =
@@ -288,7 +295,7 @@ static void restore_mappings(struct thread *t, const struct snapshot *s) {
     for (uint32_t i = 0; i < s->n_regions; i++) {
         bool is_shared = (r[i].flags & (REGION_TRACKED | REGION_SHOWS_SHARED)) || (r[i].map.flags & MAP_ANONYMOUS);
         if (r[i].object && is_shared)
-            replay_restore_shared(t, &r[i]);
+            replay_restore_shared(t, &r[i], is_shown_twice(r, s->n_regions, i));
         else
             replay_restore_map(t, &r[i].map, r[i].birth);
     }

@@ -423,6 +423,28 @@ static bool has_copies(uint64_t object, uint64_t number, const uint64_t *bits, c
 
 static bool is_unshared(const struct mapping *m) { return m->object && !m->tracked && (m->flags & MAP_ANONYMOUS); }
 
+/* Marks pages of the group that mappings before the kth show. */
+static void mark_seen(uint64_t object, size_t k, uint64_t number, uint64_t seen[GROUP / 64]) {
+    struct mapping m;
+    for (size_t i = 0; i < k && aspace_nth(i, &m); i++) {
+        uint64_t first = m.offset / PAGE_SIZE, end = first + (m.end - m.start) / PAGE_SIZE;
+        if (m.object != object) continue;
+        end = MIN(end, number * GROUP + GROUP);
+        for (uint64_t page = MAX(first, number * GROUP); page < end; page++)
+            seen[page % GROUP / 64] |= 1ull << page % 64;
+    }
+}
+
+/* Anonymous memory that is nobody else's yet. */
+static void visit_unshared(const struct mapping *m, size_t k, visit_page *visit) {
+    uint64_t first = m->offset / PAGE_SIZE, end = first + (m->end - m->start) / PAGE_SIZE;
+    for (uint64_t n = first / GROUP; n * GROUP < end; n++) {
+        uint64_t seen[GROUP / 64] = {0};
+        mark_seen(m->object, k, n, seen);
+        visit_group(m, n, seen, visit);
+    }
+}
+
 static bool visit_owned(visit_page *visit) {
     uint64_t object, number;
     const uint64_t *bits;
@@ -435,11 +457,8 @@ static bool visit_owned(visit_page *visit) {
             if (m.tracked && m.object == object) visit_group(&m, number, seen, visit);
         if (!has_copies(object, number, bits, seen)) return false;
     }
-    for (size_t k = 0; aspace_nth(k, &m); k++) {
-        uint64_t first = m.offset / PAGE_SIZE, end = first + (m.end - m.start) / PAGE_SIZE;
-        for (uint64_t n = first / GROUP; is_unshared(&m) && n * GROUP < end; n++)
-            visit_group(&m, n, (uint64_t[GROUP / 64]){0}, visit);
-    }
+    for (size_t k = 0; aspace_nth(k, &m); k++)
+        if (is_unshared(&m)) visit_unshared(&m, k, visit);
     return true;
 }
 

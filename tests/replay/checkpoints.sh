@@ -4,7 +4,7 @@
 set -u
 . "${0%/*}/restores.sh"
 
-for how in crash abort exit fork filter file secret; do
+for how in crash abort exit fork filter file secret twice; do
     timeout 60 "$REPRISE" record --checkpoint-interval 0.1 -o "rd/$how" -- "$BUILD/replay/states" $how 0.8 >out 2>&1
     [ $? -ne 77 ] || continue # a kernel without memfd_secret()
     timeout 60 "$REPRISE" replay -a --verify "$how" >again 2>&1

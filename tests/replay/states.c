@@ -1,7 +1,8 @@
 /* Has state of many kinds at any moment: threads in calls, preempted, with values in vector and x87 registers; handlers, masks, an
  * alternate stack; mappings that come, go, move and are closed. Ends as its argument says: crash, abort, exit, or fork (the child
  * crashes); filter: exit, with seccomp filters; file: exit, with a file that it maps shared, and its child in the end, too; secret: the
- * same with memory that the kernel does not read (memfd_secret), which is not mapped half of the time. */
+ * same with memory that the kernel does not read (memfd_secret), which is not mapped half of the time; twice: with shared anonymous
+ * memory that mremap() has mapped twice. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
@@ -69,10 +70,11 @@ static void *computer(void *arg) {
 #define VIEW_SIZE 65536 /* ends behind the file */
 static unsigned char *view, *other_view;
 static int file;
-static int is_secret;
+static int is_secret, is_anonymous;
 
 static void *map_file(int prot) {
-    void *at = mmap(NULL, VIEW_SIZE, prot, MAP_SHARED, file, 0);
+    void *at =
+        is_anonymous ? mremap(view, 0, VIEW_SIZE, MREMAP_MAYMOVE) : mmap(NULL, VIEW_SIZE, prot, MAP_SHARED, file, 0);
     if (at == MAP_FAILED) abort();
     return at;
 }
@@ -85,6 +87,14 @@ static void make_file(void) {
     if (file < 0 || unlink(name) || write(file, bytes, sizeof bytes) != sizeof bytes) abort();
     view = map_file(PROT_READ | PROT_WRITE);
     other_view = map_file(PROT_READ);
+}
+
+static void make_anonymous(void) {
+    is_anonymous = 1;
+    view = mmap(NULL, VIEW_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    memset(view, 7, FILE_SIZE);
+    other_view = map_file(PROT_READ);
+    mprotect(view + VIEW_SIZE - 8192, 4096, PROT_READ); /* in pieces */
 }
 
 static void make_secret(void) {
@@ -172,6 +182,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "filter") == 0) add_filter(33), add_filter(44);
     if (strcmp(argv[1], "file") == 0) make_file();
     if ((is_secret = strcmp(argv[1], "secret") == 0)) make_secret();
+    if (strcmp(argv[1], "twice") == 0) make_anonymous();
     double seconds = argc > 2 ? atof(argv[2]) : 1;
     stack_t stack = {.ss_sp = malloc(65536), .ss_size = 65536};
     sigaltstack(&stack, NULL);
