@@ -15,7 +15,7 @@
 #define SNAPSHOT_EXTENDED_MAX 16384u /* a multiple of 8 */
 #define SNAPSHOT_THREADS_MAX 65536u
 #define SNAPSHOT_REGIONS_MAX 1000000u
-#define SNAPSHOT_ADVICE_MAX 1024u
+#define SNAPSHOT_ADVICE_MAX 65536u
 #define SNAPSHOT_FILTERS_MAX (64ul << 20) /* bytes */
 #define SNAPSHOT_OBJECTS_MAX 4096u
 #define SNAPSHOT_OWNED_MAX 1000000u
@@ -97,7 +97,7 @@ struct snapshot_region {
 /* Memory that children of the process are not to have, or to find empty. */
 struct snapshot_advice {
     uint64_t start, end;
-    uint64_t advice; /* MADV_DONTFORK or MADV_WIPEONFORK */
+    uint64_t advice; /* MADV_DONTFORK, MADV_WIPEONFORK or MADV_GUARD_INSTALL */
 };
 
 #define SNAPSHOT_INHERITED 1 /* snapshot_object.flags: it was there when the stream began, with a fork */

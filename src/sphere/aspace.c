@@ -19,6 +19,7 @@
 #include "sphere/mode.h"
 #include "sphere/shared.h"
 #include "sphere/sys/proc_maps.h"
+#include "sphere/sys/special.h"
 #include "sphere/thread.h"
 
 #define MAX_MAPPINGS 1000000
@@ -346,6 +347,25 @@ void aspace_borrow(gaddr start, gaddr end, bool borrowed) {
     aspace_list_merge(start, end);
 }
 
+/* ---- guards ---- */
+
+void aspace_guard(gaddr start, gaddr end, bool guarded) {
+    lock_take(&cache_lock);
+    aspace_list_split(start);
+    aspace_list_split(end);
+    for (size_t i = aspace_first_above(start); i < as->n && as->list[i].start < end; i++)
+        if (!as->list[i].runtime) as->list[i].guarded = guarded;
+    aspace_list_merge(start, end);
+    lock_drop(&cache_lock);
+}
+
+void aspace_guard_again(gaddr start, gaddr end) {
+    for (size_t i = aspace_first_above(start); i < as->n && as->list[i].start < end; i++) {
+        gaddr lo = MAX(as->list[i].start, start), hi = MIN(as->list[i].end, end);
+        if (unlikely(as->list[i].guarded)) SYS(madvise, lo, hi - lo, ADVICE_GUARD_INSTALL);
+    }
+}
+
 /* ---- calls ---- */
 
 void aspace_freed(gaddr start, gaddr end) {
@@ -590,6 +610,7 @@ long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr n
         m.start = (gaddr)got;
         m.end = m.start + new_len;
         m.borrowed = m.shows_shared; /* it may have been in part */
+        m.guarded = false;           /* so, too */
         aspace_list_add(&m);
     }
     track_changed(old, old + old_len);

@@ -18,6 +18,7 @@ struct mapping {
     bool tracked;      /* its pages are owned by one address space at a time */
     bool shows_shared; /* private, of a file that other processes change */
     bool borrowed;     /* with it: closed until it is touched, and copied then (borrowed.h) */
+    bool guarded;      /* touching it is a SIGSEGV (MADV_GUARD_INSTALL): it shows nothing */
     bool was_writable; /* private file pages may differ from the file */
     bool runtime;      /* a cache window of ours: the program must not see or touch it */
     char name[16];     /* "[heap]", "[stack]", "[vdso]": what /proc/self/maps shows for it, or "" */
@@ -77,6 +78,10 @@ void aspace_track(gaddr addr);
 void aspace_show_shared(gaddr addr, uint64_t object);
 /* [start, end) of such a mapping is borrowed, or no longer. Caller holds cache_lock. */
 void aspace_borrow(gaddr start, gaddr end, bool borrowed);
+/* Guards are there in [start, end), wherever it is mapped, or are gone. */
+void aspace_guard(gaddr start, gaddr end, bool guarded);
+/* Something else has been mapped there for the kernel: guards are put back. */
+void aspace_guard_again(gaddr start, gaddr end);
 /* What the kernel is asked for when the program asks for prot. */
 int aspace_host_prot(int prot);
 /* Private pages in [start, end) were changed though they cannot be written: kept translations of their file do not fit any more.

@@ -96,7 +96,7 @@ static bool same_kind(const struct mapping *a, const struct mapping *b) {
     return a->end == b->start && a->prot == b->prot && a->flags == b->flags && a->file.ino == b->file.ino &&
            a->file.dev == b->file.dev && a->was_writable == b->was_writable && a->runtime == b->runtime &&
            a->object == b->object && a->tracked == b->tracked && a->shows_shared == b->shows_shared &&
-           a->borrowed == b->borrowed &&
+           a->borrowed == b->borrowed && a->guarded == b->guarded &&
            ((a->file.ino == 0 && !a->object) || a->offset + (a->end - a->start) == b->offset) &&
            strcmp(a->name, b->name) == 0 && (a->name[0] == '\0' || strcmp(a->name, "[heap]") == 0);
 }

@@ -33,7 +33,7 @@ static void borrow(gaddr start, gaddr end, bool ours) {
         struct mapping m = *next; /* the list changes */
         gaddr lo = MAX(m.start, at), stop = MIN(m.end, end);
         at = m.end;
-        if (!m.shows_shared || m.borrowed) continue;
+        if (!m.shows_shared || m.borrowed || m.guarded) continue;
         for (gaddr run; lo < stop; lo = run) {
             bool fits = shared_owns(shared_page_of(&m, lo)) == ours;
             for (run = lo + PAGE_SIZE; run < stop && (shared_owns(shared_page_of(&m, run)) == ours) == fits;)
@@ -74,6 +74,12 @@ void borrowed_dropped(gaddr start, gaddr end) {
     lock_take(&cache_lock);
     borrow(start, end, false);
     lock_drop(&cache_lock);
+}
+
+void borrowed_guarded(gaddr start, gaddr end) {
+    struct mapping m;
+    for (size_t i = 0; unlikely(borrowed_any) && aspace_nth(i, &m); i++)
+        if (m.borrowed && m.guarded && m.start < end && m.end > start) borrowed_open(m.start, m.end);
 }
 
 struct view {                  /* n pages of a file, at most */

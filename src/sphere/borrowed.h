@@ -23,6 +23,8 @@ void borrowed_show_shared(uint64_t object);
 void borrowed_show_new(const struct mapping *m);
 /* The program has dropped what it had written there. */
 void borrowed_dropped(gaddr start, gaddr end);
+/* Guards are there from now on, whatever the file shows. */
+void borrowed_guarded(gaddr start, gaddr end);
 /* The file ends there now: what the program had written behind it is gone. */
 void borrowed_cut(uint64_t dev, uint64_t ino, uint64_t size);
 /* The program has touched a page that lies behind the end of its file: it need not stay so. */

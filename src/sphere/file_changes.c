@@ -333,6 +333,7 @@ void file_changes_move_private(gaddr start, gaddr end, int prot, int fd, uint64_
     SYS(mmap, start, end - start, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, offset);
     for (size_t i = 0; i < n; i++) memcpy((void *)(start + which[i] * PAGE_SIZE), saved + i * PAGE_SIZE, PAGE_SIZE);
     SYS(mprotect, start, end - start, prot);
+    aspace_guard_again(start, end);
     arena_free_pages(saved, end - start);
     arena_free_pages(which, pages * sizeof *which);
 }

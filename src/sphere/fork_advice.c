@@ -7,6 +7,8 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "log/snapshot.h"
+#include "sphere/aspace.h"
+#include "sphere/sys/special.h"
 
 #define LINE_MAX_ 512
 
@@ -98,13 +100,21 @@ void fork_advice_inherit(void) {
 }
 
 size_t fork_advice_list(const struct snapshot_advice **list) {
+    struct mapping m;
     n_ranges = 0;
     if (is_used) find_ranges();
+    for (size_t i = 0; aspace_nth(i, &m); i++)
+        if (unlikely(m.guarded)) add((struct snapshot_advice){m.start, m.end, 0}, ADVICE_GUARD_INSTALL);
     *list = ranges;
     return n_ranges;
 }
 
 void fork_advice_restore(const struct snapshot_advice *list, size_t n) {
-    if (n) fork_advice_begin();
-    for (size_t i = 0; i < n; i++) advise(&list[i], list[i].advice);
+    for (size_t i = 0; i < n; i++) {
+        advise(&list[i], list[i].advice);
+        if (list[i].advice == ADVICE_GUARD_INSTALL)
+            aspace_guard(list[i].start, list[i].end, true);
+        else
+            fork_advice_begin();
+    }
 }

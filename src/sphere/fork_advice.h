@@ -14,7 +14,7 @@ void fork_advice_lift(void);
 void fork_advice_put_back(void);
 /* This process goes on as the child. */
 void fork_advice_inherit(void);
-/* For checkpoints: which memory that is now (the list stays until the next question), and giving the advice anew. */
+/* For checkpoints: which memory that is now, and which has guards (MADV_GUARD_INSTALL; the list stays until the next question), and giving the advice anew. */
 size_t fork_advice_list(const struct snapshot_advice **list);
 void fork_advice_restore(const struct snapshot_advice *list, size_t n);
 

@@ -4,9 +4,9 @@
 set -u
 . "${0%/*}/restores.sh"
 
-for how in crash abort exit fork filter file secret twice; do
+for how in crash abort exit fork filter file secret twice guard; do
     timeout 60 "$REPRISE" record --checkpoint-interval 0.1 -o "rd/$how" -- "$BUILD/replay/states" $how 0.8 >out 2>&1
-    [ $? -ne 77 ] || continue # a kernel without memfd_secret()
+    [ $? -ne 77 ] || continue # a kernel without memfd_secret(), or without guards
     timeout 60 "$REPRISE" replay -a --verify "$how" >again 2>&1
     [ $? -ne 125 ] || wrong "$how: $(tail -1 again)"
     compare $how 2

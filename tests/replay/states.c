@@ -2,7 +2,7 @@
  * alternate stack; mappings that come, go, move and are closed. Ends as its argument says: crash, abort, exit, or fork (the child
  * crashes); filter: exit, with seccomp filters; file: exit, with a file that it maps shared, and its child in the end, too; secret: the
  * same with memory that the kernel does not read (memfd_secret), which is not mapped half of the time; twice: with shared anonymous
- * memory that mremap() has mapped twice. */
+ * memory that mremap() has mapped twice; guard: crash, by a guard (MADV_GUARD_INSTALL). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
@@ -161,9 +161,17 @@ static unsigned long churn(unsigned round) {
     return moving[(round / 2) % size] + churn_file(round);
 }
 
+static volatile char *guard;
+
+static void make_guard(void) {
+    guard = (char *)mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + 4096;
+    if (madvise((void *)guard, 4096, 102 /* MADV_GUARD_INSTALL */)) exit(77);
+}
+
 static void end(const char *how) {
     if (strcmp(how, "crash") == 0) *(volatile int *)(shared_sum & 0xff0) = 1;
     if (strcmp(how, "abort") == 0) abort();
+    if (strcmp(how, "guard") == 0) guard[0] = 1;
 }
 
 /* Calls of getppid get an answer from a filter, and then one from another. */
@@ -183,6 +191,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "file") == 0) make_file();
     if ((is_secret = strcmp(argv[1], "secret") == 0)) make_secret();
     if (strcmp(argv[1], "twice") == 0) make_anonymous();
+    if (strcmp(argv[1], "guard") == 0) make_guard();
     double seconds = argc > 2 ? atof(argv[2]) : 1;
     stack_t stack = {.ss_sp = malloc(65536), .ss_size = 65536};
     sigaltstack(&stack, NULL);

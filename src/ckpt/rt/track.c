@@ -55,9 +55,9 @@ void track_opened(gaddr start, gaddr end) {
 
 /* ---- collecting ---- */
 
-/* What borrowed pages hold is in the log when it is of interest. */
+/* What borrowed pages hold is in the log when it is of interest; guards hold nothing. */
 static bool is_ours(const struct mapping *m) {
-    return !m->runtime && !m->borrowed && (m->flags & MAP_TYPE) == MAP_PRIVATE;
+    return !m->runtime && !m->borrowed && !m->guarded && (m->flags & MAP_TYPE) == MAP_PRIVATE;
 }
 
 /* The mapping, piece by piece: changed, not changed. */

@@ -151,6 +151,14 @@ static long changing(gaddr start, size_t len, long nr, const uint64_t a[6]) {
     return ret;
 }
 
+/* Holes in the range are an error, but the rest is done. */
+static void note_guards(const uint64_t a[6], long ret) {
+    gaddr start = PAGE_DOWN(a[0]), end = a[0] + PAGE_UP(a[1]);
+    if (ret != 0 && ret != -ENOMEM) return;
+    aspace_guard(start, end, a[2] == ADVICE_GUARD_INSTALL);
+    borrowed_guarded(start, end);
+}
+
 long sys_madvise(struct tblock *t, uint64_t a[6]) {
     switch (a[2]) {
     case MADV_DONTNEED:
@@ -163,6 +171,7 @@ long sys_madvise(struct tblock *t, uint64_t a[6]) {
         if (a[1] && aspace_is_runtime(a[0], a[1])) return -ENOMEM;
         if (a[2] == MADV_REMOVE) left_removed(a[0], a[0] + a[1]);
         long ret = changing(a[0], a[1], __NR_madvise, a);
+        if (unlikely(a[2] >= ADVICE_GUARD_INSTALL)) note_guards(a, ret);
         borrowed_dropped(PAGE_DOWN(a[0]), a[0] + PAGE_UP(a[1]));
         return ret;
     case MADV_DONTFORK:
