@@ -356,6 +356,7 @@ static void query_current(struct gdb *g, struct in *in) {
 static void query_threads(struct gdb *g, struct in *in) {
     size_t n;
     struct thread_facts *all = threads_of(g, &n);
+    g->is_shown = true;
     for (size_t i = 0; i < n && g->reply.len < PACKET_MAX - 64; i++) {
         out_str(&g->reply, i ? "," : "m");
         put_thread_id(g, &g->reply, all[i].tid);
@@ -432,6 +433,7 @@ static bool object_siginfo(struct gdb *g, const char *annex) {
 static bool object_threads(struct gdb *g, const char *annex) {
     size_t n;
     struct thread_facts *all = threads_of(g, &n);
+    g->is_shown = true;
     out_str(&g->object, "<?xml version=\"1.0\"?>\n<threads>\n");
     for (size_t i = 0; i < n; i++) {
         out_str(&g->object, "<thread id=\"");

@@ -73,6 +73,8 @@ struct gdb {
     bool tells_exec;    /* the process that was followed into runs another program than the one before */
     uint64_t goal_slot; /* GOAL_CALL: where the return address is */
     bool stepped;       /* the last run was a step */
+    bool
+        is_shown; /* gdb has asked for threads since: it does that where it shows a stop, not where it goes on by itself */
     struct checkpoint checkpoints[CHECKPOINTS_MAX];
     char object_name[64]; /* qXfer: the object at hand */
     struct out object;

@@ -294,10 +294,11 @@ static void resume(struct gdb *g, const struct order *o) {
         stop_reply(g, g->last, REPORT_STOP);
         return;
     }
-    /* gdb goes along a line in many steps, and Ctrl-C comes behind one of them. Front ends also interrupt what has stopped already
-     * (-exec-interrupt), and mean nothing by it. */
-    bool is_late = g->wire && wire_take_late_interrupt(g->wire) && (o->step || g->stepped);
+    /* gdb goes along a line in many steps, or from hit to hit whose conditions it finds false, and Ctrl-C comes behind one of them.
+     * Front ends also interrupt what has stopped already (-exec-interrupt), and mean nothing by it. */
+    bool is_late = g->wire && wire_take_late_interrupt(g->wire) && (o->step || g->stepped || !g->is_shown);
     g->stepped = o->step;
+    g->is_shown = false;
     if (is_late && g->goal == GOAL_NONE) {
         g->last = interrupted_stop(g);
         stop_reply(g, g->last, REPORT_STOP);
@@ -316,6 +317,7 @@ static void resume(struct gdb *g, const struct order *o) {
     if (g->watch) g->watch(g, false);
     gdb_say_printed(g);
     if (g->interrupted && o->step && s.reason == STOP_STEP && g->goal == GOAL_NONE) s.reason = STOP_INTERRUPTED;
+    if (g->interrupted && g->wire && is_of_thread(s.reason)) wire_interrupt_was_late(g->wire);
     enum report report = is_place(g, &s) ? REPORT_PLACE : REPORT_STOP;
     bool was_end = is_end(&g->last);
     if (!is_still_goal(g, &s)) g->goal = GOAL_NONE;

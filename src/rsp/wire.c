@@ -103,11 +103,13 @@ bool wire_take_late_interrupt(struct wire *w) {
     return is_late;
 }
 
+void wire_interrupt_was_late(struct wire *w) { w->late_ms = now_ms(); }
+
 long wire_get(struct wire *w, char *to) {
     for (;;) {
         int c = next_byte(w);
         if (c < 0) return -1;
-        if (c == WIRE_INTERRUPT) w->late_ms = now_ms();
+        if (c == WIRE_INTERRUPT) wire_interrupt_was_late(w);
         if (c == '+' || c == '-' || c == WIRE_INTERRUPT) continue;
         if (c != '$') {
             lose(w, "that is not gdb's remote protocol");
@@ -131,7 +133,7 @@ static bool is_acknowledged(struct wire *w, bool *again) {
             w->at--;
             return true;
         }
-        if (c == WIRE_INTERRUPT) w->late_ms = now_ms();
+        if (c == WIRE_INTERRUPT) wire_interrupt_was_late(w);
         *again = c == '-';
         if (*again) return true;
         if (c != WIRE_INTERRUPT) return lose(w, "that is not gdb's remote protocol");

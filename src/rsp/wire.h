@@ -33,5 +33,7 @@ bool wire_wait_interrupt(struct wire *, int stop_fd);
 
 /* An interrupt that came too late for the run it was meant for, a moment ago: it is meant for the next one, too. Taken by this. */
 bool wire_take_late_interrupt(struct wire *);
+/* Such a one was seen by wire_wait_interrupt(), but the program has stopped for something else. */
+void wire_interrupt_was_late(struct wire *);
 
 #endif

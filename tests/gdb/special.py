@@ -854,6 +854,20 @@ def interrupt_steps(recordings):
         check(gdb, gdb.where() == at, "another place after a step back and a step")
 
 
+@scenario(quick=True)
+def interrupt_false_conditions(recordings):
+    """Ctrl-C while gdb goes from one write to the next, because a condition that only it can evaluate is false."""
+    with Gdb(recordings.of("long"), timeout=40) as gdb:
+        gdb.do("break main", "continue", "delete", "set $n = 0", "watch state if ($n++, 0)")
+        for _ in range(3):
+            gdb.send("continue")
+            time.sleep(1)
+            gdb.interrupt()
+            said = gdb.do("p 1")  # while it evaluates gdb gives up by itself: Quit
+            check(gdb, "SIGINT" in said or "Quit" in said, "not interrupted")
+        check(gdb, int(gdb.value("$n")) > 3, "nothing was evaluated")
+
+
 @scenario()
 def interrupt(recordings):
     """Ctrl-C, forwards and backwards, in the middle of a search; everything still works behind it."""
