@@ -911,6 +911,36 @@ def conditions_seldom_true(recordings):
         gdb.expect("reverse-continue", "visit (i=9999)")
 
 
+def processor_time(pid):
+    """Of a process and all that it has started, in seconds."""
+    total, left = 0, [pid]
+    while left:
+        p = left.pop()
+        try:
+            with open(f"/proc/{p}/stat") as f:
+                total += sum(map(int, f.read().rpartition(")")[2].split()[11:15])) / os.sysconf("SC_CLK_TCK")
+            with open(f"/proc/{p}/task/{p}/children") as f:
+                left += map(int, f.read().split())
+        except OSError:
+            pass
+    return total
+
+
+@scenario(quick=True)
+def conditions_cost_little(recordings):
+    """A breakpoint that is passed needs no step: three hundred thousand of them took 13 s of processor time."""
+    with Gdb(recordings.of("long 1 300000")) as gdb:
+        gdb.do("break main", "continue", "delete", "break visit if i == 299990")
+        before = processor_time(gdb.process.pid)
+        gdb.expect("continue", "visit (i=299990)")
+        at = gdb.where(["i"])
+        took = processor_time(gdb.process.pid) - before
+        check(gdb, took < 4, f"{took} s of processor time")
+        gdb.do("seek end")
+        gdb.expect("reverse-continue", "visit (i=299990)")
+        check(gdb, gdb.where(["i"]) == at, "another place on the way back")
+
+
 # ---- ways to get there ----
 
 def wait_for(path, what, seconds=20):
