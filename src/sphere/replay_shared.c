@@ -150,7 +150,8 @@ bool replay_access(struct thread *t, struct shared_at at, const struct value_acc
     if (!faulted && (e->ticks != ticks_total(t->tb) || e->regs != event_regs(t->tb))) return false;
     replay_verify(t, e, EV_INSN, "a shared value");
     if (unlikely(debug_is_on) && !faulted) debug_op(t, false);
-    uint64_t value = ((const struct ev_insn *)(e + 1))->rax;
+    const struct ev_insn *v = (const struct ev_insn *)(e + 1);
+    struct value value = {{v->rax, v->rbx, v->rcx, v->rdx}};
     stream_take();
     values_run(t, a, &value);
     replay_set_budget(t);

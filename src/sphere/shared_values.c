@@ -30,11 +30,36 @@ static bool is_division(const struct insn *in) {
     return !escaped && (in->opcode == 0xf6 || in->opcode == 0xf7) && (in->modrm >> 3 & 7) >= 6;
 }
 
+/* A value of that many bytes can be copied: not those of x87 that are long, nor what an event has no room for. */
+static bool is_size(uint16_t n) { return n <= 8 || n == 16 || n == VALUE_MAX; }
+
 static bool is_simple(const struct insn *in) {
     uint16_t rsp = 1u << RSP;
-    return in->encoding == ENC_LEGACY && in->cls == INSN_PLAIN && in->has_mem && !in->rep && !in->push_size &&
-           !in->pop_size && (in->load_size || in->store_size) && in->load_size <= 8 && in->store_size <= 8 &&
+    return in->encoding <= ENC_EVEX && in->cls == INSN_PLAIN && in->has_mem && !in->rep && !in->push_size &&
+           !in->pop_size && (in->load_size || in->store_size) && is_size(in->load_size) && is_size(in->store_size) &&
            !((in->gpr_read | in->gpr_write) & rsp) && !is_division(in);
+}
+
+/* The prefix that is part of an opcode: 0, 0x66, 0xf3 or 0xf2. */
+static uint8_t mandatory_prefix(const struct insn *in, const uint8_t *bytes) {
+    static const uint8_t of_vex[] = {0, 0x66, 0xf3, 0xf2};
+    uint8_t found = 0;
+    if (in->encoding != ENC_LEGACY) return of_vex[bytes[in->opcode_off - (in->encoding == ENC_EVEX ? 2 : 1)] & 3];
+    for (int i = 0; i < in->prefix_len; i++)
+        if (bytes[i] == 0xf2 || bytes[i] == 0xf3 || (bytes[i] == 0x66 && !found)) found = bytes[i];
+    return found;
+}
+
+/* Whether the instruction takes a vector that is not aligned: the copy always is. Those that do not raise a fault. */
+static bool takes_unaligned(const struct insn *in, const uint8_t *bytes) {
+    uint8_t prefix = mandatory_prefix(in, bytes);
+    bool is_move = in->opcode == 0x6f || in->opcode == 0x7f;
+    if (in->encoding == ENC_LEGACY) /* movups, movupd, movdqu, lddqu */
+        return bytes[in->opcode_off - 1] == 0x0f && (in->opcode == 0x10 || in->opcode == 0x11 ||
+                                                     (is_move && prefix == 0xf3) ||
+                                                     (in->opcode == 0xf0 && prefix == 0xf2));
+    return !(is_move && prefix == 0x66) && in->opcode != 0x28 && in->opcode != 0x29 && in->opcode != 0x2a &&
+           in->opcode != 0x2b && in->opcode != 0xe7;
 }
 
 static size_t copy_code(uint8_t *to, gaddr pc) {
@@ -46,9 +71,10 @@ static size_t copy_code(uint8_t *to, gaddr pc) {
 
 static bool is_impossible; /* memory was seen that this process may not write: it takes pages whole */
 
-/* Whether its operand, with the registers as they are, is on one page. */
+/* Whether its operand, with the registers as they are, is on one page, and is no fault. */
 static bool locate(struct thread *t, struct value_access *a) {
     a->addr = operand_address(t->tb, &a->in, a->bytes);
+    if (a->size > 8 && a->addr % a->size && !takes_unaligned(&a->in, a->bytes)) return false;
     return a->addr % PAGE_SIZE + a->size <= PAGE_SIZE;
 }
 
@@ -64,7 +90,7 @@ bool values_decode(struct thread *t, struct value_access *a) {
 #define CODE_SLOT 32 /* bytes: the instruction, with its operand at `copied`, and a return behind it */
 
 /* The turn guards both. */
-static uint64_t *copied;   /* its operand; far from code: writing near it would slow down what runs there */
+static struct value *copied; /* its operand; far from code: writing near it would slow down what runs there */
 static uint8_t *code_area; /* the last slot is for those that are not remembered */
 
 static void make_area(void) {
@@ -93,7 +119,7 @@ static const uint8_t *make_code(const struct value_access *a, uint32_t slot) {
     return start;
 }
 
-void values_run(struct thread *t, const struct value_access *a, uint64_t *memory) {
+void values_run(struct thread *t, const struct value_access *a, struct value *memory) {
     const uint8_t *code = a->code ? a->code : make_code(a, SITES);
     *copied = *memory;
     insn_run(t->tb, code);
@@ -201,32 +227,35 @@ static bool is_alone(struct shared_page *p) {
 
 /* Processes that are not recorded (any more) access the page as it is, without its lock: they see whole values, and none of
  * their changes is lost. */
-static uint64_t load_whole(const uint8_t *at, uint8_t size) {
-    uint64_t value = 0;
+static struct value load_whole(const uint8_t *at, uint8_t size) {
+    struct value v = {{0}};
     switch (size) {
-    case 1: return __atomic_load_n(at, __ATOMIC_ACQUIRE);
-    case 2: return __atomic_load_n((const uint16_t *)at, __ATOMIC_ACQUIRE);
-    case 4: return __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE);
-    case 8: return __atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE);
-    default: memcpy(&value, at, size); return value;
+    case 1: v.words[0] = __atomic_load_n(at, __ATOMIC_ACQUIRE); break;
+    case 2: v.words[0] = __atomic_load_n((const uint16_t *)at, __ATOMIC_ACQUIRE); break;
+    case 4: v.words[0] = __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE); break;
+    case 8: v.words[0] = __atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE); break;
+    default: memcpy(&v, at, size);
+    }
+    return v;
+}
+
+static void store_whole(uint8_t *at, uint8_t size, const struct value *v) {
+    uint64_t word = v->words[0];
+    switch (size) {
+    case 1: __atomic_store_n(at, (uint8_t)word, __ATOMIC_RELEASE); return;
+    case 2: __atomic_store_n((uint16_t *)at, (uint16_t)word, __ATOMIC_RELEASE); return;
+    case 4: __atomic_store_n((uint32_t *)at, (uint32_t)word, __ATOMIC_RELEASE); return;
+    case 8: __atomic_store_n((uint64_t *)at, word, __ATOMIC_RELEASE); return;
+    default: memcpy(at, v, size);
     }
 }
 
-static void store_whole(uint8_t *at, uint8_t size, uint64_t value) {
-    switch (size) {
-    case 1: __atomic_store_n(at, (uint8_t)value, __ATOMIC_RELEASE); return;
-    case 2: __atomic_store_n((uint16_t *)at, (uint16_t)value, __ATOMIC_RELEASE); return;
-    case 4: __atomic_store_n((uint32_t *)at, (uint32_t)value, __ATOMIC_RELEASE); return;
-    case 8: __atomic_store_n((uint64_t *)at, value, __ATOMIC_RELEASE); return;
-    default: memcpy(at, &value, size);
-    }
-}
-
-#define SWAP(type) \
-    __atomic_compare_exchange_n((type *)at, &(type){(type)old}, (type) new, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)
+#define SWAP(type)                                                                                                 \
+    __atomic_compare_exchange_n((type *)at, &(type){(type)old->words[0]}, (type) new->words[0], false, __ATOMIC_SEQ_CST, \
+                                __ATOMIC_RELAXED)
 
 /* False: it is not `old` any more. */
-static bool swap_whole(uint8_t *at, uint8_t size, uint64_t old, uint64_t new) {
+static bool swap_whole(uint8_t *at, uint8_t size, const struct value *old, const struct value *new) {
     switch (size) {
     case 1: return SWAP(uint8_t);
     case 2: return SWAP(uint16_t);
@@ -236,15 +265,15 @@ static bool swap_whole(uint8_t *at, uint8_t size, uint64_t old, uint64_t new) {
     }
 }
 
-static void do_access(struct thread *t, const struct value_access *a, uint8_t *at, uint64_t *loaded) {
+static void do_access(struct thread *t, const struct value_access *a, uint8_t *at, struct value *loaded) {
     bool changes = a->in.load_size && a->in.store_size; /* then registers and flags are all that it changes besides */
     uint64_t gpr[16], rflags = t->tb->rflags, pc = t->tb->pc;
     memcpy(gpr, t->tb->gpr, sizeof gpr);
     for (;;) {
-        uint64_t value = *loaded = load_whole(at, a->size);
+        struct value value = *loaded = load_whole(at, a->size);
         values_run(t, a, &value);
-        if (!changes && a->in.store_size) store_whole(at, a->size, value);
-        if (!changes || swap_whole(at, a->size, *loaded, value)) return;
+        if (!changes && a->in.store_size) store_whole(at, a->size, &value);
+        if (!changes || swap_whole(at, a->size, loaded, &value)) return;
         memcpy(t->tb->gpr, gpr, sizeof gpr); /* once more, with what is there now */
         t->tb->rflags = rflags;
         t->tb->pc = pc;
@@ -259,16 +288,17 @@ bool values_record(struct thread *t, struct shared_at at, const struct value_acc
     struct event *e =
         event_new(t, EV_INSN, RECORDED_SHARED, sizeof(struct ev_insn)); /* may wait, so without the lock */
     struct ev_insn *v = (struct ev_insn *)(e + 1);
-    *v = (struct ev_insn){0};
+    struct value loaded;
     page_lock(p);
     bool done = is_value_page(p) && !is_alone(p);
     uint16_t streak = p->streak;
-    if (done) do_access(t, a, page + a->addr % PAGE_SIZE, &v->rax);
+    if (done) do_access(t, a, page + a->addr % PAGE_SIZE, &loaded);
     page_unlock(p);
     if (!done) {
         stream_cancel(e);
         return false;
     }
+    *v = (struct ev_insn){loaded.words[0], loaded.words[1], loaded.words[2], loaded.words[3], 0};
     stream_commit();
     if (streak % SPINS == SPINS - 1) SYS(sched_yield); /* it may wait for somebody who does not run */
     return true;

@@ -10,6 +10,12 @@
 #include "sphere/shared.h"
 #include "sphere/thread.h"
 
+#define VALUE_MAX 32 /* bytes: what an event has room for */
+
+struct value { /* what memory holds; what is behind the operand's size is 0 */
+    uint64_t words[VALUE_MAX / 8];
+};
+
 struct value_access { /* an instruction that touches one value in memory */
     struct insn in;
     uint8_t bytes[INSN_MAX_LEN];
@@ -21,7 +27,7 @@ struct value_access { /* an instruction that touches one value in memory */
 /* The instruction at the thread's pc, if it can be done here. */
 bool values_decode(struct thread *t, struct value_access *a);
 /* Does it, where memory holds *memory; then *memory is what it holds afterwards. Registers and pc are the next instruction's. */
-void values_run(struct thread *t, const struct value_access *a, uint64_t *memory);
+void values_run(struct thread *t, const struct value_access *a, struct value *memory);
 
 /* From now on this instruction leaves the cache. */
 void values_note(const struct value_access *a);
