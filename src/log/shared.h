@@ -31,7 +31,9 @@ struct shared_page {
     uint32_t waiters;
     uint16_t lock;         /* OWNER_VALUES: ring + 1 of who has it */
     int16_t heat;          /* how often it has changed hands lately */
-    uint16_t last, streak; /* OWNER_VALUES: ring + 1 of who was here last, and how often in a row */
+    uint16_t last;         /* ring + 1 of who was here last */
+    uint16_t streak;       /* OWNER_VALUES: how often in a row */
+    uint16_t uses, visits; /* OWNER_VALUES: accesses, and how often they were another process's; as far as one counts */
     uint32_t outsiders;    /* processes that are not of the sphere may change it: OWNER_VALUES whenever it can be */
 };
 

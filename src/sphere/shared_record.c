@@ -170,6 +170,7 @@ static void note_taken(const struct shared_page *p) {
 /* p is ours in the tables. from: the stream that had it and is no more, or -1. */
 static void take(struct thread *t, struct shared_at at, gaddr addr, struct shared_page *p, uint64_t from) {
     p->since_ns = last_take_ns = now_ns();
+    p->last = (uint16_t)(the_stream.ring + 1);
     note_taken(p);
     shared_take(at);
     if (unlikely(p->outsiders)) frozen_make(at);
@@ -293,6 +294,15 @@ static bool becomes_ours(struct shared_page *p, uint64_t from) {
     return __atomic_compare_exchange_n(&p->owner, &expected, me, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
+/* A page that its owner has given up to nobody, and another one would take: it need not be anybody's. */
+static bool becomes_values(struct thread *t, struct shared_page *p) {
+    uint64_t nobody = OWNER_NOBODY;
+    if (!t->access_will_do || p->last == the_stream.ring + 1 || !values_is_hot(p, now_ns())) return false;
+    if (__atomic_compare_exchange_n(&p->owner, &nobody, OWNER_VALUES, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        values_begin(p);
+    return true;
+}
+
 /* Ours, though not taken yet; nobody's; or on its way to a process that is stopped. */
 static bool is_free(uint64_t owner) {
     if ((owner & ~OWNER_GIVEN) == me || owner == OWNER_NOBODY) return true;
@@ -332,6 +342,8 @@ void shared_acquire(struct thread *t, struct shared_at at, gaddr addr) {
                 take_around(t, at, addr);
                 take(t, at, addr, p, UINT64_MAX); /* the one that is needed comes last */
             }
+        } else if (owner == OWNER_NOBODY && becomes_values(t, p)) {
+            if (values_will_do(p)) break;
         } else if (is_free(owner)) {
             if (becomes_ours(p, owner)) take(t, at, addr, p, UINT64_MAX);
         } else if (owner == OWNER_VALUES) {
@@ -379,7 +391,7 @@ static void release(struct thread *t, uint64_t index, uint64_t next, uint8_t fla
 static void give(struct thread *t, uint64_t index, uint64_t to, uint8_t flags) {
     struct shared_page *p = &shared_tables()->pages[index];
     bool is_hot = values_is_hot(p, now_ns());
-    if (is_hot) p->last = p->streak = p->lock = 0;
+    if (is_hot) values_begin(p);
     release(t, index, is_hot ? OWNER_VALUES : to | OWNER_GIVEN, flags);
 }
 

@@ -16,11 +16,13 @@
 #include "sphere/mode.h"
 #include "sphere/operand.h"
 
-#define HOT 6                  /* so many changes of hands in a row ... */
-#define HOT_WITHIN_NS 10000000 /* ... each within this time of the one before */
-#define COLD (-200)            /* changes of hands until a page is looked at again that was needed as a whole */
+#define HOT 3                  /* so many changes of hands in a row ... */
+#define HOT_WITHIN_NS 20000000 /* ... each within this time of the one before */
+#define COLD (-8)              /* changes of hands until a page is looked at again for which that was not worth it: ... */
+#define FEW 16                 /* ... it was needed as a whole after fewer accesses, or ... */
+#define LONG 200               /* ... processes made more than these in a row, on average: handing it over is cheaper */
 #define SPINS 256              /* accesses in a row after which others may run */
-#define ALONE 3000             /* accesses of one process in a row: nobody else wants the page any more */
+#define ALONE 600              /* accesses of one process in a row: nobody else wants the page any more */
 
 /* ---- instructions ---- */
 
@@ -218,10 +220,16 @@ static bool is_value_page(const struct shared_page *p) {
     return __atomic_load_n(&p->owner, __ATOMIC_ACQUIRE) == OWNER_VALUES;
 }
 
+static void count_up(uint16_t *n) { *n = (uint16_t)(*n + (*n < UINT16_MAX)); }
+
 static bool is_alone(struct shared_page *p) {
     uint16_t mine = (uint16_t)(the_stream.ring + 1);
-    if (p->last != mine) p->streak = 0;
-    p->last = mine;
+    if (p->last != mine) {
+        p->last = mine;
+        p->streak = 0;
+        count_up(&p->visits);
+    }
+    count_up(&p->uses);
     return ++p->streak > ALONE && !p->outsiders;
 }
 
@@ -314,11 +322,14 @@ bool values_is_hot(struct shared_page *p, uint64_t now_ns) {
     return p->heat >= HOT;
 }
 
+void values_begin(struct shared_page *p) { p->last = p->streak = p->uses = p->visits = 0; }
+
 bool values_take_back(struct shared_page *p, uint64_t me) {
     page_lock(p);
     bool ours = is_value_page(p);
     if (ours) {
-        p->heat = p->streak <= ALONE ? COLD : HOT - 1; /* who was alone may not be for long */
+        bool was_worth_it = p->uses >= FEW && p->uses <= LONG * p->visits;
+        p->heat = was_worth_it ? HOT - 1 : COLD;
         p->streak = 0;
         __atomic_add_fetch(&p->version, 1, __ATOMIC_RELEASE);
         __atomic_store_n(&p->owner, me, __ATOMIC_RELEASE);

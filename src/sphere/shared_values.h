@@ -38,8 +38,10 @@ void values_break(struct tblock *tb);
 
 /* Recording: mode.access. */
 bool values_record(struct thread *t, struct shared_at at, const struct value_access *a, bool faulted);
-/* Recording: whether a page has changed hands so often that it is to be nobody's. Counts. */
+/* Recording: whether a page, which changes hands now, has done so so often that it is to be nobody's. Counts. */
 bool values_is_hot(struct shared_page *p, uint64_t now_ns);
+/* Recording: it becomes so. */
+void values_begin(struct shared_page *p);
 /* Recording: whether the page is nobody's, and had better stay so. */
 bool values_will_do(const struct shared_page *p);
 /* Recording: takes a page that is nobody's; the caller logs its contents. */
