@@ -16,13 +16,14 @@
 #include "sphere/mode.h"
 #include "sphere/operand.h"
 
-#define HOT 3                  /* so many changes of hands in a row ... */
-#define HOT_WITHIN_NS 20000000 /* ... each within this time of the one before */
-#define COLD (-8)              /* changes of hands until a page is looked at again for which that was not worth it: ... */
-#define FEW 16                 /* ... it was needed as a whole after fewer accesses, or ... */
-#define LONG 200               /* ... processes made more than these in a row, on average: handing it over is cheaper */
-#define SPINS 256              /* accesses in a row after which others may run */
-#define ALONE 600              /* accesses of one process in a row: nobody else wants the page any more */
+#define HOT 3 /* so many changes of hands in a row ... */
+#define HOT_WITHIN_NS \
+    1000000000    /* ... each within this time of the one before: waiting costs more than some accesses do */
+#define COLD (-8) /* changes of hands until a page is looked at again for which that was not worth it: ... */
+#define FEW 16    /* ... it was needed as a whole after fewer accesses, or ... */
+#define LONG 200  /* ... processes made more than these in a row, on average: handing it over is cheaper */
+#define SPINS 256 /* accesses in a row after which others may run */
+#define ALONE 600 /* accesses of one process in a row: nobody else wants the page any more */
 
 /* ---- instructions ---- */
 
@@ -57,9 +58,9 @@ static bool takes_unaligned(const struct insn *in, const uint8_t *bytes) {
     uint8_t prefix = mandatory_prefix(in, bytes);
     bool is_move = in->opcode == 0x6f || in->opcode == 0x7f;
     if (in->encoding == ENC_LEGACY) /* movups, movupd, movdqu, lddqu */
-        return bytes[in->opcode_off - 1] == 0x0f && (in->opcode == 0x10 || in->opcode == 0x11 ||
-                                                     (is_move && prefix == 0xf3) ||
-                                                     (in->opcode == 0xf0 && prefix == 0xf2));
+        return bytes[in->opcode_off - 1] == 0x0f &&
+               (in->opcode == 0x10 || in->opcode == 0x11 || (is_move && prefix == 0xf3) ||
+                (in->opcode == 0xf0 && prefix == 0xf2));
     return !(is_move && prefix == 0x66) && in->opcode != 0x28 && in->opcode != 0x29 && in->opcode != 0x2a &&
            in->opcode != 0x2b && in->opcode != 0xe7;
 }
@@ -80,20 +81,22 @@ static bool locate(struct thread *t, struct value_access *a) {
     return a->addr % PAGE_SIZE + a->size <= PAGE_SIZE;
 }
 
-bool values_decode(struct thread *t, struct value_access *a) {
+static bool decode(struct thread *t, struct value_access *a) {
     size_t n = copy_code(a->bytes, t->tb->pc);
-    if (is_impossible || !n || !decode_insn(&a->in, a->bytes, n, t->tb->pc) || !is_simple(&a->in)) return false;
+    if (!n || !decode_insn(&a->in, a->bytes, n, t->tb->pc) || !is_simple(&a->in)) return false;
     a->size = (uint8_t)MAX(a->in.load_size, a->in.store_size);
     a->code = NULL;
     return locate(t, a);
 }
 
-#define SITES 2048   /* as many instructions are remembered; the others fault each time */
-#define CODE_SLOT 32 /* bytes: the instruction, with its operand at `copied`, and a return behind it */
+#define SITES 2048    /* as many instructions are remembered; the others fault each time */
+#define MISSES 64     /* as often as that one looks whether a site is worth it: ... */
+#define MISS_RATIO 16 /* ... a fault costs about as much as so many exits */
+#define CODE_SLOT 32  /* bytes: the instruction, with its operand at `copied`, and a return behind it */
 
 /* The turn guards both. */
 static struct value *copied; /* its operand; far from code: writing near it would slow down what runs there */
-static uint8_t *code_area; /* the last slot is for those that are not remembered */
+static uint8_t *code_area;   /* the last slot is for those that are not remembered */
 
 static void make_area(void) {
     size_t size = (SITES + 1) * CODE_SLOT;
@@ -131,53 +134,90 @@ void values_run(struct thread *t, const struct value_access *a, struct value *me
 
 /* ---- where such instructions are ---- */
 
-static struct value_access *sites; /* as they were when they were noted */
+struct value_site {
+    struct value_access access; /* as it was when it was noted */
+    uint32_t hits, misses;      /* how often it was in front of a page that is nobody's, or of anything else */
+    bool is_retired;            /* it does not leave the cache any more */
+};
+
+static struct value_site *sites;
 static uint32_t n_sites;
 static uint16_t by_pc[2 * SITES]; /* number + 1 of the site; 0: none */
 
 static uint16_t *slot_of(gaddr pc) {
     uint64_t i = (pc * 0x9e3779b97f4a7c15ull >> 32) % ARRAY_LEN(by_pc);
-    while (by_pc[i] && sites[by_pc[i] - 1].in.pc != pc) i = (i + 1) % ARRAY_LEN(by_pc);
+    while (by_pc[i] && sites[by_pc[i] - 1].access.in.pc != pc) i = (i + 1) % ARRAY_LEN(by_pc);
     return &by_pc[i];
 }
 
-bool values_has(gaddr pc) { return unlikely(n_sites != 0) && *slot_of(pc); }
+static struct value_site *site_of(gaddr pc) {
+    uint16_t number = unlikely(n_sites != 0) ? *slot_of(pc) : 0;
+    return number ? &sites[number - 1] : NULL;
+}
+
+bool values_has(gaddr pc) {
+    const struct value_site *s = site_of(pc);
+    return unlikely(s != NULL) && !s->is_retired;
+}
 
 void values_note(const struct value_access *a) {
     if (unlikely(debug_is_on)) return; /* breaks are the debugger's: code that is made anew would have none for this */
     if (!sites) sites = arena_pages(SITES * sizeof *sites);
     lock_take(&cache_lock);
     uint16_t *slot = slot_of(a->in.pc);
-    if (!*slot && n_sites < SITES) {
-        sites[n_sites] = *a;
-        sites[n_sites].code = make_code(a, n_sites);
+    bool is_new = !*slot && n_sites < SITES;
+    if (is_new) {
+        sites[n_sites].access = *a;
+        sites[n_sites].access.code = make_code(a, n_sites);
         *slot = (uint16_t)++n_sites;
     }
-    if (*slot) cache_invalidate_at(a->in.pc);
+    if (is_new) cache_invalidate_at(a->in.pc);
     lock_drop(&cache_lock);
 }
 
-/* The instruction at the thread's pc, decoded when it was noted; or another one that is there by now. */
-static bool recall(struct thread *t, struct value_access *a) {
-    uint16_t slot = *slot_of(t->tb->pc);
-    if (!slot || is_impossible) return false;
-    *a = sites[slot - 1];
+/* What touches all kinds of memory (memcpy) runs faster if it faults at the few pages that are nobody's. */
+static void count_miss(struct value_site *s) {
+    if (++s->misses % MISSES || s->hits * MISS_RATIO > s->misses) return;
+    lock_take(&cache_lock);
+    s->is_retired = true;
+    cache_invalidate_at(s->access.in.pc);
+    lock_drop(&cache_lock);
+}
+
+/* The instruction at the thread's pc is the one that was noted there. */
+static bool is_same(const struct thread *t, const struct value_site *s) {
     uint8_t bytes[INSN_MAX_LEN];
-    bool same = guest_copy(bytes, (const void *)t->tb->pc, a->in.len) == 0 && memcmp(bytes, a->bytes, a->in.len) == 0;
-    return same ? locate(t, a) : values_decode(t, a);
+    uint8_t len = s->access.in.len;
+    return guest_copy(bytes, (const void *)t->tb->pc, len) == 0 && memcmp(bytes, s->access.bytes, len) == 0;
+}
+
+bool values_decode(struct thread *t, struct value_access *a) {
+    const struct value_site *s = site_of(t->tb->pc);
+    if (is_impossible) return false;
+    if (!s || !is_same(t, s)) return decode(t, a);
+    *a = s->access;
+    return locate(t, a);
+}
+
+/* What is at the thread's pc now may be another instruction: then it faults, and is looked at. */
+static bool do_break(struct thread *t, struct value_site *s) {
+    struct value_access a = s->access;
+    struct mapping m;
+    if (!locate(t, &a) || !shared_may_be(a.addr, a.size)) return false;
+    if (!aspace_find(a.addr, &m) || !m.tracked || !values_decode(t, &a)) return false;
+    struct shared_at at = shared_page_of(&m, a.addr);
+    uint32_t needed = a.in.store_size ? PROT_WRITE : PROT_READ | PROT_WRITE | PROT_EXEC;
+    return (m.prot & needed) && !shared_owns(at) && the_mode->access(t, at, &a, false);
 }
 
 void values_break(struct tblock *tb) {
-    struct thread *t = tb->thread;
-    struct value_access a;
-    struct mapping m;
-    struct shared_at at;
-    if (n_sites && recall(t, &a) && aspace_find(a.addr, &m) && m.tracked) {
-        at = shared_page_of(&m, a.addr);
-        uint32_t needed = a.in.store_size ? PROT_WRITE : PROT_READ | PROT_WRITE | PROT_EXEC;
-        if ((m.prot & needed) && !shared_owns(at) && the_mode->access(t, at, &a, false)) return;
+    struct value_site *s = site_of(tb->pc);
+    if (s && do_break(tb->thread, s)) {
+        s->hits++;
+        return;
     }
     tb->skip_break = true;
+    if (s) count_miss(s);
 }
 
 /* ---- recording ---- */
@@ -258,9 +298,9 @@ static void store_whole(uint8_t *at, uint8_t size, const struct value *v) {
     }
 }
 
-#define SWAP(type)                                                                                                 \
-    __atomic_compare_exchange_n((type *)at, &(type){(type)old->words[0]}, (type) new->words[0], false, __ATOMIC_SEQ_CST, \
-                                __ATOMIC_RELAXED)
+#define SWAP(type)                                                                                     \
+    __atomic_compare_exchange_n((type *)at, &(type){(type)old->words[0]}, (type) new->words[0], false, \
+                                __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)
 
 /* False: it is not `old` any more. */
 static bool swap_whole(uint8_t *at, uint8_t size, const struct value *old, const struct value *new) {
