@@ -222,23 +222,42 @@ void values_break(struct tblock *tb) {
 
 /* ---- recording ---- */
 
-/* The page's other view, which is always open. */
-#define ALIASES 1024
-static struct {
+/* A page's other view, which is always open. */
+struct alias {
     struct shared_at at;
     uint8_t *page;
-} aliases[ALIASES];
+    bool stays; /* somebody may wait for a word of it */
+};
 
-static uint8_t *alias_of(struct shared_at at, gaddr addr) {
-    uint64_t i = (at.object * 0x9e3779b97f4a7c15ull + at.page) % ALIASES;
-    if (aliases[i].page && aliases[i].at.object == at.object && aliases[i].at.page == at.page) return aliases[i].page;
-    uint8_t *to = aliases[i].page ? aliases[i].page : arena_reserve(PAGE_SIZE);
-    aliases[i].page = NULL;
+#define ALIASES 8192
+#define PROBES 8
+static struct alias *aliases;
+
+/* The page's place, or one for it: the kernel's mappings are few, so others may have to go. */
+static struct alias *alias_place(struct shared_at at) {
+    struct alias *other = NULL;
+    uint64_t hash = (at.object * 0x9e3779b97f4a7c15ull + at.page) * 0x9e3779b97f4a7c15ull >> 40;
+    if (!aliases) aliases = arena_pages(ALIASES * sizeof *aliases);
+    for (uint64_t i = 0; i < PROBES; i++) {
+        struct alias *x = &aliases[(hash + i) % ALIASES];
+        if (!x->page || (x->at.object == at.object && x->at.page == at.page)) return x;
+        if (!x->stays) other = x;
+    }
+    return other;
+}
+
+/* NULL: there is none, or no room. */
+static struct alias *alias_of(struct shared_at at, gaddr addr) {
+    struct alias *x = alias_place(at);
+    if (!x || (x->page && x->at.object == at.object && x->at.page == at.page)) return x;
+    uint8_t *to = x->page ? x->page : arena_reserve(PAGE_SIZE);
+    x->page = NULL;
     long got = SYS(mremap, PAGE_DOWN(addr), 0, PAGE_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, to);
     is_impossible = got != (long)to || SYS(mprotect, to, PAGE_SIZE, PROT_READ | PROT_WRITE) != 0;
     if (is_impossible) return NULL;
-    aliases[i].at = at;
-    return aliases[i].page = to;
+    x->at = at;
+    x->page = to;
+    return x;
 }
 
 static void page_lock(struct shared_page *p) {
@@ -331,8 +350,8 @@ static void do_access(struct thread *t, const struct value_access *a, uint8_t *a
 bool values_record(struct thread *t, struct shared_at at, const struct value_access *a, bool faulted) {
     if (unlikely(channel_is_stopped())) return false;
     struct shared_page *p = &shared_tables()->pages[shared_index(at, 0)];
-    uint8_t *page = is_value_page(p) ? alias_of(at, a->addr) : NULL;
-    if (!page) return false;
+    const struct alias *alias = is_value_page(p) ? alias_of(at, a->addr) : NULL;
+    if (!alias) return false;
     struct event *e =
         event_new(t, EV_INSN, RECORDED_SHARED, sizeof(struct ev_insn)); /* may wait, so without the lock */
     struct ev_insn *v = (struct ev_insn *)(e + 1);
@@ -340,7 +359,7 @@ bool values_record(struct thread *t, struct shared_at at, const struct value_acc
     page_lock(p);
     bool done = is_value_page(p) && !is_alone(p);
     uint16_t streak = p->streak;
-    if (done) do_access(t, a, page + a->addr % PAGE_SIZE, &loaded);
+    if (done) do_access(t, a, alias->page + a->addr % PAGE_SIZE, &loaded);
     page_unlock(p);
     if (!done) {
         stream_cancel(e);
@@ -350,6 +369,18 @@ bool values_record(struct thread *t, struct shared_at at, const struct value_acc
     stream_commit();
     if (streak % SPINS == SPINS - 1) SYS(sched_yield); /* it may wait for somebody who does not run */
     return true;
+}
+
+gaddr values_word(gaddr addr) {
+    struct mapping m;
+    if (!shared_may_be(addr, 4) || channel_is_stopped() || is_impossible || addr % 4) return addr;
+    bool is_open = aspace_find(addr, &m) && m.tracked && (m.prot & PROT_READ) && (m.prot & PROT_WRITE);
+    struct shared_at at = is_open ? shared_page_of(&m, addr) : (struct shared_at){0};
+    if (!is_open || shared_owns(at) || !is_value_page(&shared_tables()->pages[shared_index(at, 0)])) return addr;
+    struct alias *alias = alias_of(at, addr);
+    if (!alias) return addr;
+    alias->stays = true; /* the kernel may look there again after a signal */
+    return (gaddr)alias->page + addr % PAGE_SIZE;
 }
 
 bool values_will_do(const struct shared_page *p) {

@@ -38,6 +38,9 @@ void values_break(struct tblock *tb);
 
 /* Recording: mode.access. */
 bool values_record(struct thread *t, struct shared_at at, const struct value_access *a, bool faulted);
+/* Recording: where the kernel finds a word that is waited on (a futex between processes): addr itself, or the same memory elsewhere if
+ * its page is nobody's. */
+gaddr values_word(gaddr addr);
 /* Recording: whether a page, which changes hands now, has done so so often that it is to be nobody's. Counts. */
 bool values_is_hot(struct shared_page *p, uint64_t now_ns);
 /* Recording: it becomes so. */

@@ -8,6 +8,7 @@
 #include "inproc/sys.h"
 #include "sphere/frozen.h"
 #include "sphere/shared.h"
+#include "sphere/shared_values.h"
 #include "sphere/sys/model.h"
 
 /* ---- copies ---- */
@@ -205,9 +206,18 @@ static void before_mappings_change(uint64_t nr, const uint64_t a[6]) {
     if (is_protection && (a[2] & PROT_WRITE)) shared_becomes_writable(PAGE_DOWN(a[0]), PAGE_UP(a[0] + a[1]));
 }
 
+/* Waiting and waking needs no page: what the kernel finds in the word shows in nothing but the call's result. Words of one process
+ * are known by their address. */
+static bool is_about_word(uint64_t nr, const uint64_t a[6]) {
+    int op = (int)a[1] & FUTEX_CMD_MASK;
+    if (nr != __NR_futex || (a[1] & FUTEX_PRIVATE_FLAG)) return false;
+    return op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET || op == FUTEX_WAKE || op == FUTEX_WAKE_BITSET;
+}
+
 void shared_inputs_begin(struct shared_inputs *in, uint64_t nr, uint64_t a[6], bool may_wait) {
     memcpy(in->a, a, sizeof in->a);
     in->bounce = may_wait ? copy_data(nr, a) : NULL;
+    if (is_about_word(nr, a)) a[0] = values_word(a[0]);
     if (is_about_mappings(nr) && !populates(nr, a))
         before_mappings_change(nr, a);
     else
