@@ -16,14 +16,16 @@
 #include "sphere/mode.h"
 #include "sphere/operand.h"
 
-#define HOT 3 /* so many changes of hands in a row ... */
-#define HOT_WITHIN_NS \
-    1000000000    /* ... each within this time of the one before: waiting costs more than some accesses do */
-#define COLD (-8) /* changes of hands until a page is looked at again for which that was not worth it: ... */
-#define FEW 16    /* ... it was needed as a whole after fewer accesses, or ... */
-#define LONG 200  /* ... processes made more than these in a row, on average: handing it over is cheaper */
-#define SPINS 256 /* accesses in a row after which others may run */
-#define ALONE 600 /* accesses of one process in a row: nobody else wants the page any more */
+#define HOT 3                      /* so many changes of hands in a row ... */
+#define HOT_WITHIN_NS 1000000000ul /* ... each within this time of the one before: waiting costs more than some accesses */
+#define SPINS 256                  /* accesses in a row after which others may run */
+#define ALONE 400                  /* accesses of one process in a row: nobody else wants the page any more */
+/* It was not worth it for a page that was needed as a whole after a few accesses, or in which processes made many in a row, on
+ * average, so that handing it over is cheaper. Such a page is looked at again after 8 changes of hands, then 16 ... */
+#define FEW 16
+#define MANY 64
+#define COLD_LEAST 8
+#define COLD_MOST 4096
 
 /* ---- instructions ---- */
 
@@ -395,12 +397,18 @@ bool values_is_hot(struct shared_page *p, uint64_t now_ns) {
 
 void values_begin(struct shared_page *p) { p->last = p->streak = p->uses = p->visits = 0; }
 
+/* The page has an owner again. */
+static void cool_down(struct shared_page *p) {
+    bool was_worth_it = p->uses >= FEW && p->uses <= MANY * p->visits;
+    p->cold = was_worth_it ? 0 : (uint16_t)MAX(COLD_LEAST, MIN(p->cold * 2, COLD_MOST));
+    p->heat = (int16_t)(was_worth_it ? HOT - 1 : -p->cold);
+}
+
 bool values_take_back(struct shared_page *p, uint64_t me) {
     page_lock(p);
     bool ours = is_value_page(p);
     if (ours) {
-        bool was_worth_it = p->uses >= FEW && p->uses <= LONG * p->visits;
-        p->heat = was_worth_it ? HOT - 1 : COLD;
+        cool_down(p);
         p->streak = 0;
         __atomic_add_fetch(&p->version, 1, __ATOMIC_RELEASE);
         __atomic_store_n(&p->owner, me, __ATOMIC_RELEASE);
