@@ -176,7 +176,8 @@ enum recorded_kind {
 };
 
 struct ev_insn {
-    /* after the instruction; the one destination of rdrand, rdseed, rdpid, lsl is in rax. RECORDED_SHARED: rax is what memory held.
+    /* after the instruction; the one destination of rdrand, rdseed, rdpid, lsl is in rax. RECORDED_SHARED: rax, for long
+     * operands also rbx to rdx, is what memory held.
      * RECORDED_X87: rax and rbx are the addresses that were stored, as they lie in memory */
     uint64_t rax, rbx, rcx, rdx;
     uint64_t flags; /* CF after rdrand, rdseed; ZF after lsl */

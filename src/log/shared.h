@@ -34,8 +34,8 @@ struct shared_page {
     uint16_t last;         /* ring + 1 of who was here last */
     uint16_t streak;       /* OWNER_VALUES: how often in a row */
     uint16_t uses, visits; /* OWNER_VALUES: accesses, and how often they were another process's; as far as one counts */
-    uint16_t cold;         /* for how many changes of hands it was left alone last, because being nobody's was not worth it */
-    uint32_t outsiders;    /* processes that are not of the sphere may change it: OWNER_VALUES whenever it can be */
+    uint16_t cold; /* for how many changes of hands it was left alone last, because being nobody's was not worth it */
+    uint32_t outsiders; /* processes that are not of the sphere may change it: OWNER_VALUES whenever it can be */
 };
 
 enum chunk_state { CHUNK_FREE, CHUNK_BUSY, CHUNK_USED };
