@@ -249,6 +249,48 @@ static const char with_python[] =
     "end\n"
     "end\n";
 
+/* gdb cannot translate conditions with enumerations or C++'s bool for us, and would evaluate them itself at each hit, which takes it a
+ * thousand times as long: such operands become numbers. */
+static const char
+    conditions_in_python[] =
+        "if !$_isvoid($_streq)\n"
+        "python\n"
+        "class Conditions:\n"
+        "    operand = "
+        "re.compile(r'(?<![\\w$.>\"\\'])[A-Za-z_]\\w*(?:::\\w+|\\.\\w+|->\\w+|\\[[^][]*\\])*(?![\\w\"\\']|\\s*\\()')\n"
+        "    def __init__(self):\n"
+        "        self.seen = {}\n"
+        "        gdb.events.breakpoint_created.connect(self.look)\n"
+        "        gdb.events.breakpoint_modified.connect(self.look)\n"
+        "    def translates(self, at, condition):\n"
+        "        try:\n"
+        "            gdb.execute('maintenance agent-eval -at %s, %s' % (at, condition), to_string=True)\n"
+        "            return True\n"
+        "        except gdb.error:\n"
+        "            return False\n"
+        "    def as_number(self, at, operand):\n"
+        "        if self.translates(at, operand + ' == $rax') or not self.translates(at, '(long)(%s) == $rax' % "
+        "operand):\n"
+        "            return operand\n"
+        "        return '(long)(%s)' % operand\n"
+        "    def look(self, breakpoint):\n"
+        "        condition, number = breakpoint.condition, breakpoint.number\n"
+        "        if self.seen.get(number) == condition or breakpoint.type not in (gdb.BP_BREAKPOINT, "
+        "gdb.BP_HARDWARE_BREAKPOINT):\n"
+        "            return\n" /* it was hit, enabled, ... */
+        "        self.seen[number] = condition\n"
+        "        places = ['%s:%d' % l.source for l in getattr(breakpoint, 'locations', []) if l.enabled and "
+        "l.source]\n" /* gdb 13 */
+        "        if not condition or not places or self.translates(places[0], condition):\n"
+        "            return\n"
+        "        numbers = self.operand.sub(lambda m: self.as_number(places[0], m.group()), condition)\n"
+        "        if numbers != condition and self.translates(places[0], numbers):\n"
+        "            self.seen[number] = numbers\n"
+        "            breakpoint.condition = numbers\n"
+        "Conditions()\n"
+        "end\n"
+        "end\n";
+
 static const char after[] = "if $reprise_confirm\n"
                             "  set confirm on\n"
                             "end\n";
@@ -257,6 +299,7 @@ void gdb_script_write(const struct gdb_script *s, FILE *f) {
     fputs(before, f);
     fputs(commands, f);
     fputs(with_python, f);
+    fputs(conditions_in_python, f);
     if (s->sysroot)
         fprintf(f, "set sysroot %s\n", s->sysroot);
     else

@@ -941,6 +941,26 @@ def conditions_cost_little(recordings):
         check(gdb, gdb.where(["i"]) == at, "another place on the way back")
 
 
+@scenario(quick=True)
+def conditions_on_kinds(recordings):
+    """bool and enumerations in conditions, which gdb cannot translate, and would evaluate itself at each of thousands of hits."""
+    with Gdb(recordings.of("kinds")) as gdb:
+        if int(gdb.value("$_gdb_major")) < 13:
+            return
+        gdb.do("break visit if !last && c == RED")
+        for command, condition, n in (("continue", None, 5000), ("continue", "last", 10000), ("continue", "s->done == true", 20000),
+                                      ("reverse-continue", "s->mode == Mode::ON", 15000),
+                                      ("reverse-continue", "s->flags[2] && !last && s->color != BLUE", 12000),
+                                      ("continue", "s->color == BLUE && s->n > 3", 25000)):
+            if condition:
+                gdb.do(f"condition 1 {condition}")
+            gdb.expect("info breakpoints", "target evals")
+            gdb.expect(command, "visit (")
+            check(gdb, gdb.value("s->n") == str(n), f"not at {n}")
+        gdb.do('condition 1 $_streq("a", "b") || !last')
+        gdb.expect("info breakpoints", 'stop only if $_streq("a", "b") || !last (host evals)')
+
+
 # ---- ways to get there ----
 
 def wait_for(path, what, seconds=20):
