@@ -5,8 +5,8 @@
 #include "engine/tblock.h"
 
     .text
-    .globl gate_syscall, gate_check, gate_insn, gate_done, gate_abort
-    .hidden gate_syscall, gate_check, gate_insn, gate_done, gate_abort
+    .globl gate_issue, gate_check, gate_insn, gate_done, gate_abort
+    .hidden gate_issue, gate_check, gate_insn, gate_done, gate_abort
 
 /* A call with rdi = number, rsi = its arguments, as long as nothing is pending. */
 .macro issue place
@@ -27,8 +27,8 @@
     ret
 .endm
 
-/* long gate_syscall(long nr, const uint64_t args[6]) */
-gate_syscall:
+/* long gate_issue(long nr, const uint64_t args[6]) */
+gate_issue:
     issue gate
 gate_abort:
     mov $-4096, %rax /* GATE_ABORTED */

@@ -32,6 +32,10 @@ void gate_args(const struct tblock *t, uint64_t a[6]) {
     a[5] = t->gpr[R9];
 }
 
+long gate_syscall(long nr, const uint64_t a[6]) {
+    return unlikely(signals_watched) ? signals_issue(nr, a) : gate_issue(nr, a);
+}
+
 long gate_forward(struct tblock *t) {
     uint64_t a[6];
     gate_args(t, a);

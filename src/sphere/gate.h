@@ -7,6 +7,8 @@
 #define GATE_ABORTED (-4096l) /* not issued: a signal has to be delivered first */
 
 long gate_syscall(long nr, const uint64_t args[6]);
+/* The same, whatever signals are held (signals_held.c). */
+long gate_issue(long nr, const uint64_t args[6]);
 extern char gate_check[], gate_insn[], gate_done[], gate_abort[];
 long gate_ask(long nr, const uint64_t args[6]);
 extern char ask_check[], ask_insn[], ask_done[];

@@ -5,7 +5,7 @@
 
 /* One of the signals that the kernel never blocks for us and that always come to our handler (SIGNALS_SYNC); the one that
  * programs send to each other, or raise, least. The code is none that the kernel or libc use. */
-#define KICK_SIGNAL 4 /* SIGILL */
+#define KICK_SIGNAL HURRY_SIGNAL
 #define KICK_CODE (-0x5250)
 #define SIGCONT_ 18
 

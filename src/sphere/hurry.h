@@ -22,6 +22,7 @@ void hurry_stopped(int tgid);
 void hurry_hold(void);
 
 /* Whether a signal that arrived is one of these. */
+#define HURRY_SIGNAL 4 /* SIGILL */
 bool hurry_is_kick(const struct siginfo_raw *info);
 
 /* A fault has come. */

@@ -82,22 +82,10 @@ static void regs_from(struct fault_regs *r, const struct mcontext *mc) {
     r->rflags = mc->eflags & ~RFLAGS_TF;
 }
 
-/* Sent by somebody, of a kind that the kernel does not block for us, and the program does. */
-static bool is_held(const struct thread *t, const struct pending_signal *s) {
-    int signo = s->info.signo;
-    return !s->is_fault && is_sync(signo) && (t->sigmask & SIG_BIT(signo));
-}
-
-uint64_t signals_held(const struct thread *t) {
-    uint64_t set = 0;
-    for (int i = 0; i < t->n_pending; i++)
-        if (is_held(t, &t->pending[i])) set |= SIG_BIT(t->pending[i].info.signo);
-    return set;
-}
-
 static void queue(struct thread *t, const struct siginfo_raw *info, bool is_fault) {
     struct pending_signal s = {.info = *info, .is_fault = is_fault};
-    if (is_held(t, &s) && (signals_held(t) & SIG_BIT(info->signo))) return; /* the kernel keeps one of a kind, too */
+    if (signals_is_held(t, &s) && (signals_held(t) & SIG_BIT(info->signo)))
+        return; /* the kernel keeps one of a kind, too */
     if (t->n_pending < PENDING_MAX) t->pending[t->n_pending++] = s;
     t->tb->pending = 1;
 }
@@ -545,29 +533,6 @@ void signals_end_wait(struct thread *t) {
     signals_apply_mask(t);
 }
 
-static bool take_held(struct thread *t, uint64_t set, struct siginfo_raw *info) {
-    int found = -1;
-    for (int i = 0; i < t->n_pending; i++) {
-        int signo = t->pending[i].info.signo;
-        if (!is_held(t, &t->pending[i]) || !(set & SIG_BIT(signo))) continue;
-        if (found < 0 || signo < t->pending[found].info.signo) found = i;
-    }
-    if (found < 0) return false;
-    *info = t->pending[found].info;
-    t->n_pending--;
-    for (int i = found; i < t->n_pending; i++) t->pending[i] = t->pending[i + 1];
-    return true;
-}
-
-bool signals_take_held(struct thread *t, uint64_t set, struct siginfo_raw *info) {
-    uint64_t all = ~0ull, mask;
-    if (!(signals_held(t) & set)) return false;
-    SYS(rt_sigprocmask, 2 /* SIG_SETMASK */, &all, &mask, 8); /* another one may come, even of these */
-    bool taken = take_held(t, set, info);
-    SYS(rt_sigprocmask, 2, &mask, 0, 8);
-    return taken;
-}
-
 /* What is pending; with `faults` only what the program's own instructions have raised. */
 static void deliver_pending(struct thread *t, bool faults, uint8_t flags) {
     struct tblock *tb = t->tb;
@@ -588,7 +553,7 @@ static void deliver_pending(struct thread *t, bool faults, uint8_t flags) {
             t->fault_err &= ~(uint64_t)PF_PRESENT;
         }
         if (is_tried_again(t, s)) continue;
-        if (is_held(t, s) || (faults && !s->is_fault)) { /* later */
+        if (signals_is_held(t, s) || (faults && !s->is_fault)) { /* later */
             t->pending[t->n_pending++] = *s;
             continue;
         }
@@ -683,8 +648,7 @@ long signals_sigaction(struct tblock *tb, uint64_t a[6]) {
         ret = install(p, signo);
     }
     lock_drop(&p->lock);
-    struct siginfo_raw dropped;
-    if (ret == 0 && a[1] && sa.handler == SIG_IGN_) signals_take_held(tb->thread, SIG_BIT(signo), &dropped);
+    if (ret == 0 && a[1] && sa.handler == SIG_IGN_) signals_drop_held(tb->thread, SIG_BIT(signo));
     if (ret == 0 && a[2] && !guest_write(a[2], &old, sizeof old)) return -EFAULT;
     return ret;
 }
@@ -753,9 +717,9 @@ long signals_with_mask(struct tblock *tb, uint64_t nr, uint64_t a[6], int mask_a
     uint64_t set;
     if (!a[mask_arg]) return gate_syscall((long)nr, a);
     if (!guest_read(&set, a[mask_arg], 8)) return -EFAULT;
-    uint64_t copy = set & ~SIGNALS_SYNC;
+    uint64_t copy = signals_to_wait_with(t, set);
     a[mask_arg] = (uint64_t)&copy;
-    long ret = gate_syscall((long)nr, a);
+    long ret = signals_issue_waiting((long)nr, a);
     signals_waited(t, set, ret);
     return ret;
 }

@@ -36,10 +36,24 @@ void signals_catch_own(struct process *p);
 void signals_clear_handlers(struct process *p);
 /* Whether a call that waits is made again behind what is pending. */
 bool signals_restart(const struct thread *t);
+
+/* ---- signals_held.c ---- */
+
 /* Sent, and kept here while the program blocks them: the kernel does not block them for us. */
+bool signals_is_held(const struct thread *t, const struct pending_signal *s);
 uint64_t signals_held(const struct thread *t);
-bool signals_take_held(struct thread *t, uint64_t set,
-                       struct siginfo_raw *info); /* of one in `set`; false: there is none */
+/* Those that were sent to the thread, or to its process. */
+uint64_t signals_held_for(const struct thread *t, bool thread);
+/* Those in `set` are ignored from now on. */
+void signals_drop_held(struct thread *t, uint64_t set);
+/* gate_syscall() for calls that may see them: the kernel has them back. */
+long signals_issue(long nr, const uint64_t a[6]);
+/* The same for calls that wait with another mask. */
+long signals_issue_waiting(long nr, const uint64_t a[6]);
+/* The program has a signalfd for some of them: all calls may. */
+extern bool signals_watched;
+/* The mask that the kernel gets in place of `set`, by a call that waits with it, made so. */
+uint64_t signals_to_wait_with(const struct thread *t, uint64_t set);
 
 bool signals_is_waiting(const struct thread *t);
 /* Whether one of those will end the process. */

@@ -15,6 +15,7 @@
 #include "sphere/aspace.h"
 #include "sphere/channel.h"
 #include "sphere/runtime.h"
+#include "sphere/signals.h"
 #include "sphere/sys/proc_maps.h"
 #include "sphere/sys/proc_text.h"
 #include "sphere/sys/special.h"
@@ -300,10 +301,13 @@ long proc_list_links(int fd, bool wide, char *records, size_t cap) {
 
 struct masks {
     uint64_t blocked, ignored, caught;
+    uint64_t pending, shared_pending; /* kept from the kernel */
 };
 
 static void collect_masks(const struct thread *t, struct masks *m) {
-    *m = (struct masks){.blocked = t->sigmask};
+    *m = (struct masks){.blocked = t->sigmask, .pending = signals_held_for(t, true)};
+    for (const struct thread *o = threads_first(); o; o = o->next)
+        if (o->in_use && o->process == t->process) m->shared_pending |= signals_held_for(o, false);
     for (int s = 1; s <= NSIG_MAX; s++) {
         uint64_t handler = t->process->action[s].handler;
         if (handler == 1) m->ignored |= SIG_BIT(s);
@@ -340,7 +344,16 @@ static void row_of_tracing(const char *line, char *row, size_t cap, const struct
     if (str_starts(line, "TracerPid:") && who->e) fmt_into(row, cap, "TracerPid:\t%d", who->e->tracer);
 }
 
+/* "SigPnd:" or "ShdPnd:", with what else is pending. */
+static void row_of_pending(const char *line, const char *head, char *row, size_t cap, uint64_t more) {
+    if (!str_starts(line, head)) return;
+    const char *s = line + strlen(head) + 1;
+    fmt_into(row, cap, "%s\t%016lx", head, read_hex(&s) | more);
+}
+
 static void row_of_thread(const char *line, char *row, size_t cap, const struct thread *t, const struct masks *m) {
+    row_of_pending(line, "SigPnd:", row, cap, m->pending);
+    row_of_pending(line, "ShdPnd:", row, cap, m->shared_pending);
     if (str_starts(line, "SigBlk:")) fmt_into(row, cap, "SigBlk:\t%016lx", m->blocked);
     if (str_starts(line, "SigIgn:")) fmt_into(row, cap, "SigIgn:\t%016lx", m->ignored);
     if (str_starts(line, "SigCgt:")) fmt_into(row, cap, "SigCgt:\t%016lx", m->caught);
@@ -378,7 +391,7 @@ static void put_field(struct text *out, char **s, int *field, uint64_t value) {
     ++*field;
 }
 
-/* Field 3 is the state; 20 the number of threads; 32 to 34 are the masks of the first 31 signals. */
+/* Field 3 is the state; 20 the number of threads; 31 to 34 are the sets of the first 31 signals. */
 static void write_stat(int from, struct text *out, const struct subject *who) {
     struct lines in = {.fd = from};
     char *line = lines_next(&in), *behind_name = line ? strrchr(line, ')') : NULL;
@@ -396,9 +409,9 @@ static void write_stat(int from, struct text *out, const struct subject *who) {
     }
     struct masks m;
     collect_masks(who->t, &m);
-    const uint64_t value[] = {m.blocked, m.ignored, m.caught};
-    copy_fields(out, &s, &field, 32);
-    for (int i = 0; i < 3 && *s; i++) put_field(out, &s, &field, value[i] & 0x7fffffff);
+    copy_fields(out, &s, &field, 31);
+    const uint64_t value[] = {number_of(s) | m.pending, m.blocked, m.ignored, m.caught};
+    for (int i = 0; i < 4 && *s; i++) put_field(out, &s, &field, value[i] & 0x7fffffff);
     text_put_line(out, s);
 }
 

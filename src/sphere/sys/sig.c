@@ -4,23 +4,14 @@
 
 long sys_rt_sigsuspend(struct tblock *t, uint64_t a[6]) { return signals_with_mask(t, __NR_rt_sigsuspend, a, 0); }
 
-long sys_rt_sigpending(struct tblock *t, uint64_t a[6]) {
-    uint64_t set = 0, held = signals_held(t->thread);
-    long ret = gate_syscall(__NR_rt_sigpending, a);
-    if (ret != 0 || !held) return ret;
-    if (!guest_read(&set, a[0], a[1])) return -EFAULT;
-    set |= held;
-    return guest_write(a[0], &set, a[1]) ? 0 : -EFAULT;
-}
+long sys_rt_sigpending(struct tblock *t, uint64_t a[6]) { return signals_issue(__NR_rt_sigpending, a); }
 
-/* The kernel has none of those that the program blocks and it cannot block for us. */
-long sys_rt_sigtimedwait(struct tblock *t, uint64_t a[6]) {
-    struct siginfo_raw info;
+long sys_rt_sigtimedwait(struct tblock *t, uint64_t a[6]) { return signals_issue(__NR_rt_sigtimedwait, a); }
+
+long sys_signalfd(struct tblock *t, uint64_t a[6]) {
     uint64_t set;
-    if (a[3] != 8 || !signals_held(t->thread) || !guest_read(&set, a[0], 8) ||
-        !signals_take_held(t->thread, set, &info))
-        return gate_syscall(__NR_rt_sigtimedwait, a);
-    return a[1] && !guest_write(a[1], &info, sizeof info) ? -EFAULT : info.signo;
+    if (guest_read(&set, a[1], sizeof set) && (set & SIGNALS_SYNC)) signals_watched = true;
+    return gate_syscall((long)t->gpr[RAX], a);
 }
 
 long sys_ppoll(struct tblock *t, uint64_t a[6]) {
@@ -39,11 +30,11 @@ long sys_pselect6(struct tblock *t, uint64_t a[6]) {
     uint64_t set = 0, copy;
     if (arg.mask) {
         if (!guest_read(&set, arg.mask, 8)) return -EFAULT;
-        copy = set & ~SIGNALS_SYNC;
+        copy = signals_to_wait_with(t->thread, set);
         arg.mask = (uint64_t)&copy;
     }
     a[5] = (uint64_t)&arg;
-    long ret = gate_syscall(__NR_pselect6, a);
+    long ret = signals_issue_waiting(__NR_pselect6, a);
     if (arg.mask) signals_waited(t->thread, set, ret);
     return ret;
 }

@@ -10,7 +10,7 @@
 gate_fn sys_personality;
 gate_fn sys_mlockall, sys_truncate;
 gate_fn sys_mmap, sys_munmap, sys_mprotect, sys_pkey_mprotect, sys_mremap, sys_brk, sys_shmat, sys_shmdt, sys_shmctl;
-gate_fn sys_rt_sigpending, sys_rt_sigtimedwait;
+gate_fn sys_rt_sigpending, sys_rt_sigtimedwait, sys_signalfd;
 gate_fn sys_madvise, sys_process_madvise, sys_remap_file_pages;
 /* Advice that headers of many systems do not know. */
 enum { ADVICE_DONTNEED_LOCKED = 24, ADVICE_GUARD_INSTALL = 102, ADVICE_GUARD_REMOVE = 103 };
