@@ -157,6 +157,8 @@ static void print_writer(struct why *w, FILE *to, uint64_t event, uint64_t addr)
     } else if (kind == EV_SIGNAL || kind == EV_FAULT) {
         const char *name = sigabbrev_np((int)code);
         fprintf(to, "the frame that the handler of SIG%s gets", name ? name : "?");
+    } else if (kind == EV_ACQUIRE) {
+        fputs("an input: it came with a page that is shared with other processes", to);
     } else {
         fprintf(to, "written by Reprise for event %lu, %s", event, event_kind_name(kind) ? event_kind_name(kind) : "?");
     }

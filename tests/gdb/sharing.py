@@ -54,6 +54,8 @@ def share_why(recordings):
     with Gdb(recording, args=["-p", str(process_list(recording)[1])]) as gdb:
         gdb.do("break in_turn", "continue", "continue", "finish")
         gdb.expect("why own", "in_turn", "shares.c")
+        gdb.do("break in_turn", "continue")
+        gdb.expect("why shared->last", "an input: it came with a page that is shared with other processes")
 
 
 PYTHON = """
