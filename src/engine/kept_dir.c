@@ -86,7 +86,8 @@ struct file {
     char name[NAME_LEN];
 };
 
-/* Files in the directory, at most `most` of them; *total counts the bytes of all. Removes what was left unfinished. */
+/* Files in the directory, at most `most` of them; *total counts the bytes of all. Removes what
+ * was left unfinished, and what somebody else put there, which nobody uses. */
 static size_t list_files(int fd, struct file *list, size_t most, uint64_t *total) {
     static char buf[32768] __attribute__((aligned(8)));
     int64_t now[2] = {0, 0};
@@ -101,10 +102,9 @@ static size_t list_files(int fd, struct file *list, size_t most, uint64_t *total
             bool temp = str_starts(name, TEMP_PREFIX);
             if ((!temp && strlen(name) != NAME_LEN - 1) || SYS(newfstatat, fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
                 continue;
-            if (temp) {
-                if ((int64_t)st.st_mtime + TEMP_OLD < now[0]) SYS(unlinkat, fd, name, 0);
-                continue;
-            }
+            bool useless = st.st_uid != (uint32_t)SYS(geteuid) || (temp && (int64_t)st.st_mtime + TEMP_OLD < now[0]);
+            if (useless) SYS(unlinkat, fd, name, 0);
+            if (temp || useless) continue;
             *total += (uint64_t)st.st_size;
             if (n == most) continue;
             list[n].size = (uint64_t)st.st_size;
