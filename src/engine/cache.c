@@ -72,6 +72,15 @@ static struct region *region_at(uint64_t host_pc) {
     return NULL;
 }
 
+bool cache_overlaps(gaddr lo, gaddr hi) {
+    size_t n = __atomic_load_n(&n_spans, __ATOMIC_ACQUIRE);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t end = __atomic_load_n(&spans[i].end, __ATOMIC_ACQUIRE);
+        if (end > lo && __atomic_load_n(&spans[i].base, __ATOMIC_ACQUIRE) < hi) return true;
+    }
+    return false;
+}
+
 struct region *region_first(void) {
     return regions;
 }
@@ -333,10 +342,16 @@ void cache_reclaim(void) {
 
 static void region_retire(struct region *r);
 
+/* Kept regions of libraries are where they are for no reason but that there was room. */
+static bool can_be_elsewhere(const struct region *r) {
+    return is_far(r) || (r->is_kept && (uint64_t)r->base >= LAYOUT_KEPT_BASE && (uint64_t)r->base < LAYOUT_KEPT_END);
+}
+
 void cache_make_way(gaddr lo, gaddr hi) {
     bool any = false;
     for (struct region *r = regions; r; r = r->next) {
-        if (!is_far(r) || (uint64_t)r->base >= hi || (uint64_t)r->end <= lo) continue;
+        if (!can_be_elsewhere(r) || (uint64_t)r->base >= hi || (uint64_t)r->end <= lo) continue;
+        if (!r->retired && r->is_kept) cache_set_kept_region(r->kept.file.base, r->kept.file.span, NULL);
         if (!r->retired) region_retire(r);
         any = true;
     }

@@ -182,7 +182,10 @@ static inline void cache_idle(struct tblock *t) {
 
 /* Lets go of evicted regions that no thread can be in. Caller holds cache_lock. */
 void cache_reclaim(void);
-/* Windows of far code that overlap [lo, hi) go, unless a thread can be in them. Caller holds cache_lock. */
+/* Whether a region has addresses in [lo, hi). Needs no lock. */
+bool cache_overlaps(gaddr lo, gaddr hi);
+/* Windows of far code and kept regions of libraries that overlap [lo, hi) go, unless a thread can be in them. Caller holds
+ * cache_lock. */
 void cache_make_way(gaddr lo, gaddr hi);
 /* Whether cache_region_for has failed since the last question: evicted regions are still held. Caller holds cache_lock. */
 bool cache_is_full(void);

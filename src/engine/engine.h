@@ -55,6 +55,7 @@ struct engine_host {
     void (*tick_budget)(struct tblock *t);
     uint64_t (*oldest_epoch)(void);      /* over all threads of the address space */
     void (*hurry)(uint64_t epoch);       /* brings threads whose epoch is older to a safepoint, soon */
+    bool (*is_free)(gaddr lo, gaddr hi); /* whether the program has nothing there. Caller holds cache_lock */
     bool (*claim)(gaddr at, size_t len); /* takes guest address space for a cache window; false: not free */
     void (*unclaim)(gaddr at, size_t len);
     /* The file whose unchanged code is at pc (base, text_start, text_end and identity); false: not such code. */

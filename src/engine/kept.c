@@ -108,8 +108,11 @@ static struct region *load(const struct kept_file *f, uint64_t *taken) {
     return r;
 }
 
+static bool no_room; /* for the regions of libraries: the program has memory there */
+
 static struct region *make_fresh(const struct kept_file *f, uint64_t taken) {
     struct kept_place p = kept_place_find(f, taken);
+    if (!p.size) no_room = true;
     struct region *r = p.size ? region_make(p.base, p.size, true) : NULL;
     if (r)
         r->kept = (struct kept_head){.magic = KEPT_MAGIC,
@@ -135,7 +138,7 @@ static void prepare(gaddr pc) {
     if (!engine_host.kept_at(pc, &f)) return;
     f.base &= ~(SLOT_SIZE - 1);
     f.span = (f.text_end - f.base + SLOT_SIZE - 1) & ~(SLOT_SIZE - 1);
-    if (f.base >= LAYOUT_LIB_BASE && f.base + f.span > LAYOUT_FILES_END) return;
+    if (f.base >= LAYOUT_LIB_BASE && (no_room || f.base + f.span > LAYOUT_FILES_END)) return;
     cache_reclaim();
     if (lingers(&f)) return;
     uint64_t taken = 0;

@@ -1,5 +1,6 @@
 #include "engine/kept_place.h"
 
+#include "engine/engine.h"
 #include "inproc/hash.h"
 #include "inproc/layout.h"
 
@@ -30,6 +31,7 @@ bool kept_place_is_valid(const struct kept_place *p, const struct kept_file *f) 
 }
 
 static bool is_free(uint64_t base, uint64_t size) {
+    if (!engine_host.is_free(base, base + size)) return false;
     for (const struct region *r = region_first(); r; r = r->next)
         if (base < (uint64_t)r->end && base + size > (uint64_t)r->base) return false;
     return true;

@@ -44,17 +44,20 @@ bool aspace_is_runtime(gaddr start, size_t len) {
     gaddr end = start + len;
     for (size_t i = aspace_first_above(start); i < as->n && as->list[i].start < end; i++)
         if (as->list[i].runtime) return true;
-    return overlaps(start, end, LAYOUT_KEPT_BASE, LAYOUT_CACHE_END) ||
-           overlaps(start, end, LAYOUT_RT, LAYOUT_THREADS_END);
+    return overlaps(start, end, LAYOUT_TABLES, LAYOUT_CACHE_END) ||
+           overlaps(start, end, LAYOUT_RT, LAYOUT_THREADS_END) ||
+           (overlaps(start, end, LAYOUT_KEPT_BASE, LAYOUT_KEPT_END) &&
+            cache_overlaps(MAX(start, LAYOUT_KEPT_BASE), MIN(end, LAYOUT_KEPT_END)));
 }
 
+/* Room for kept translations is used for the program's memory only if nothing else will do (is_barred). */
 static bool usable(gaddr start, size_t len) {
     return start + len > start && start + len <= LAYOUT_GUEST_END && !aspace_is_runtime(start, len) &&
-           aspace_is_free(start, start + len);
+           !overlaps(start, start + len, LAYOUT_KEPT_BASE, LAYOUT_KEPT_END) && aspace_is_free(start, start + len);
 }
 
 /* Whether the runtime stays in the way of what has to be at this very place: the program says so, or its recording, and the
- * windows of translated code need not be where they were then. */
+ * windows and kept regions of translated code need not be where they were then. */
 static bool is_barred(gaddr start, size_t len) {
     if (likely(!aspace_is_runtime(start, len))) return false;
     cache_make_way(start, start + len);

@@ -4,6 +4,7 @@
 #include "inproc/fmt.h"
 #include "inproc/layout.h"
 #include "inproc/sys.h"
+#include "sphere/aspace.h"
 #include "sphere/gate.h"
 #include "sphere/signals.h"
 #include "sphere/symbols.h"
@@ -58,6 +59,7 @@ void crash_on_purpose(void) { __asm__ volatile("movq $1, 0x10" ::: "memory"); }
 /* ---- the program's own mistakes ---- */
 
 static const char *part_of_runtime(gaddr a) {
+    if (!aspace_is_runtime(a, 1)) return NULL;
     if (a >= LAYOUT_KEPT_BASE && a < LAYOUT_TABLES) return "kept translations";
     if (a >= LAYOUT_TABLES && a < LAYOUT_KEPT_LOW) return "lookup tables";
     if (a >= LAYOUT_KEPT_LOW && a < LAYOUT_KEPT_LOW_END) return "kept translations";

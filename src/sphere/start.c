@@ -27,6 +27,7 @@
 #include "inproc/sys.h"
 #include "sphere/apart.h"
 #include "sphere/aspace.h"
+#include "sphere/aspace_parts.h"
 #include "sphere/code_watch.h"
 #include "sphere/cpu_level.h"
 #include "sphere/cpuid_answers.h"
@@ -469,6 +470,7 @@ void start_here(uint64_t *sp) {
                                        .safepoint = signals_safepoint,
                                        .oldest_epoch = threads_oldest_epoch,
                                        .hurry = hurry_threads,
+                                       .is_free = aspace_is_free,
                                        .claim = aspace_claim,
                                        .unclaim = aspace_unclaim,
                                        .kept_at = aspace_kept_at,
