@@ -98,6 +98,8 @@ void aspace_adopt(gaddr start, size_t len, int prot, const char *name);
 
 /* Whether the range touches memory of the runtime. */
 bool aspace_is_runtime(gaddr start, size_t len);
+/* Whether nothing is mapped there, neither the program's nor claimed. */
+bool aspace_is_free(gaddr start, gaddr end);
 /* engine_host.claim and unclaim: room for a cache window between the program's mappings. Caller holds cache_lock. */
 bool aspace_claim(gaddr at, size_t len);
 void aspace_unclaim(gaddr at, size_t len);

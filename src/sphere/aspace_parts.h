@@ -22,7 +22,6 @@ static struct aspace *const as = &the_aspace;
 
 /* Index of the first mapping that ends above addr. */
 size_t aspace_first_above(gaddr addr);
-bool aspace_is_free(gaddr start, gaddr end);
 /* The kernel's limit is for program and runtime together: some are kept for us. */
 bool aspace_has_too_many(void);
 /* Splits the mapping that contains addr in its middle, if any. */

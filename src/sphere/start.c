@@ -27,7 +27,6 @@
 #include "inproc/sys.h"
 #include "sphere/apart.h"
 #include "sphere/aspace.h"
-#include "sphere/aspace_parts.h"
 #include "sphere/code_watch.h"
 #include "sphere/cpu_level.h"
 #include "sphere/cpuid_answers.h"
