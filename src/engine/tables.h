@@ -1,8 +1,9 @@
 /* The lookup tables of returns, indirect jumps and indirect calls (inproc/layout.h), and what is worth putting into them.
  *
  * A process starts with tables that are the runtime's file, empty. A page of them is copied when it has been missed so often that
- * the copy has paid for itself: short programs never get around to it. A process that goes on missing gets all pages at once, those
- * for returns as one huge page where the kernel has one, with all that kept regions know for them (preset.h).
+ * the copy has paid for itself: short programs never get around to it. A process that goes on missing maps tables that another one has kept for the same
+ * libraries (kept_tables.h), or gets all pages for returns at once, as one huge page where the kernel has one, with all that kept
+ * regions know for them (preset.h).
  *
  * Returns have several tables, and the place of the return instruction says which one it uses: addresses to return to whose low bits are the
  * same take each other's entry only if they called into the same part of the code. Functions begin at multiples of 16, so indirect
