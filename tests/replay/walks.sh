@@ -2,9 +2,10 @@
 export REPRISE_DIR=$PWD/rd
 bad=0
 
-# A process that was killed before its first instruction, by a tracer that was told of its birth, has nowhere to go.
+# A process that was killed before its first instruction, by a tracer that was told of its birth, has nowhere to go. How it ended is not
+# known if the recording ended first; one that never began cannot have exited.
 never_began() {
-    grep -q 'the recording has no instruction' out && "$REPRISE" ps "$1" | grep -qE "^ *$2 .*killed by SIGKILL"
+    grep -q 'the recording has no instruction' out && ! "$REPRISE" ps "$1" | grep -qE "^ *$2 .*exit(ed)? "
 }
 
 # walk RECORDING NAME PID...: there and back, and at random
