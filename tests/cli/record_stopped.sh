@@ -10,13 +10,24 @@ for i in 1 2 3; do
     [ "$(cat out)" = 'all steps are there' ] || wrong "recording $i: $(cat out)"
 done
 
+ends_before() { # ends_before EVENT: nothing was said, and the recording has no event with this number
+    local events
+    events=$("$REPRISE" info stopped | awk '/^events/ { print $2 }')
+    [ ! -s said ] && [ "${events:-$1}" -lt "$1" ]
+}
 stops_at() { # stops_at PROGRAM EVENT...
     local program=$BUILD/guest/$1 n
     shift
     "$program" >natively 2>/dev/null </dev/null
     for n; do
-        rm -rf stopped
-        expect 0 'reprise: recording stopped: *' timeout 50 "$REPRISE" record --debug stop-at="$n" -o stopped -- "$program"
+        while
+            rm -rf stopped
+            timeout 50 "$REPRISE" record --debug stop-at="$n" -o stopped -- "$program" >out 2>said || wrong "$program: exits with $?"
+            ends_before "$n"
+        do
+            n=$((n / 2)) # how many events a program has that waits in loops depends on the machine
+        done
+        [[ $(wc -l <said) == 1 && $(cat said) == 'reprise: recording stopped: '* ]] || wrong "$program, stopped at $n: $(head -3 said)"
         cmp -s natively out || wrong "$program, stopped at $n: $(diff natively out | head -3)"
         timeout 50 "$REPRISE" replay -a stopped >out 2>said
         grep -q 'the recording stops here' said || wrong "$program, stopped at $n, replayed: $(head -3 said)"
