@@ -2,8 +2,8 @@
 export REPRISE_DIR=$PWD/rd
 bad=0
 
-# A process that was killed before its first instruction, by a tracer that was told of its birth, has nowhere to go. How it ended is not
-# known if the recording ended first; one that never began cannot have exited.
+# A process that was killed before its first instruction has nowhere to go. Its log is cut off, unless its tracer killed it, which is an
+# event; one that never began cannot have exited.
 never_began() {
     grep -q 'the recording has no instruction' out && ! "$REPRISE" ps "$1" | grep -qE "^ *$2 .*exit(ed)? "
 }
