@@ -12,8 +12,9 @@
  *     END            -> the controller commits the checkpoint and sets AREA_IDLE
  *     GIVE_UP        -> or throws it away
  *
- * Entries i, i + AREA_ENTRIES, ... share a place: the writer waits while head - tail == AREA_ENTRIES. The controller takes
- * entries as they come (ckpt/taker.h), so that comparing and writing happen there and not in the program.
+ * Entries i, i + places, ... share a place: the writer waits while head - tail == places. The controller takes entries as they come
+ * (ckpt/taker.h), so that comparing and writing happen there and not in the program. The last checkpoint of a process, which has nothing
+ * to do but to wait for it, needs few places: they stay in the processors' caches, and the kernel need not find memory for more.
  * What a runtime that dies leaves half done is thrown away when the next one begins there, or at the end. What a runtime writes is not trusted. */
 #ifndef REPRISE_CKPT_AREA_H
 #define REPRISE_CKPT_AREA_H
@@ -21,7 +22,8 @@
 #include "ckpt/place.h"
 #include "log/shared.h"
 
-#define AREA_ENTRIES 32768u /* 128 MB of pages: a checkpoint of a program that writes 100 MB/s fits as a whole */
+#define AREA_ENTRIES 16384u /* 64 MB of pages: a checkpoint of a program that writes 50 MB/s fits as a whole */
+#define AREA_LAST_ENTRIES 1024u
 
 enum area_state {
     AREA_IDLE,
@@ -48,7 +50,7 @@ struct ckpt_area {
     uint32_t serial;  /* counted up with each checkpoint */
     uint32_t failed;  /* the taker could not store: no further checkpoints are wanted */
     uint64_t took_us; /* what the taker needed for the last one, CPU time: the interval stretches with it */
-    uint32_t reserved0;
+    uint32_t places;  /* at most AREA_ENTRIES: set by the runtime with AREA_BUSY */
     uint8_t reserved[4096 - 60];
     struct area_entry entries[AREA_ENTRIES];
     uint8_t pages[AREA_ENTRIES][CKPT_PAGE];

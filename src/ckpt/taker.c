@@ -14,8 +14,7 @@
 
 #define LOOK_MS 200
 #define WAKE_EVERY 256     /* entries */
-#define KEPT_ENTRIES 16384 /* of an area; the rest is given back after use */
-#define IDLE_LOOKS 50      /* until all is: 10 s */
+#define IDLE_LOOKS 50      /* until an area's memory is given back: 10 s */
 #define STATE_MOST (64ul << 20)
 #define DROPPED_MOST (1ul << 20)
 
@@ -33,6 +32,7 @@ struct seat {
     struct ckpt_store *store;
     uint64_t stream; /* of the store */
     uint32_t serial; /* of the checkpoint */
+    uint32_t places; /* of the area that it uses */
     uint64_t tail;
     bool has_place, has_begun, is_bad; /* bad: what is left of it is passed over */
     struct ckpt_place place;
@@ -144,19 +144,15 @@ static void take_entry(struct taker *t, struct seat *s, struct area_entry e, con
     if (!fine) fails(t, s, "what the program's runtime says makes no sense");
 }
 
-/* Gives back memory behind the first `kept` entries. */
-static void trim_area(struct taker *t, struct seat *s, uint64_t kept) {
-    if (s->filled <= kept) return;
+static void give_back_memory(struct taker *t, struct seat *s) {
     uint64_t at = AREA_OFFSET(s - t->seats) + offsetof(struct ckpt_area, pages);
-    fallocate(t->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(at + kept * CKPT_PAGE),
-              (off_t)((s->filled - kept) * CKPT_PAGE));
-    s->filled = kept;
+    fallocate(t->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)(s->filled * CKPT_PAGE));
+    s->filled = 0;
 }
 
-static void finish(struct taker *t, struct seat *s) {
-    uint64_t used = s->tail < AREA_ENTRIES ? s->tail : AREA_ENTRIES;
+static void finish(struct seat *s) {
+    uint64_t used = s->tail < s->places ? s->tail : s->places;
     if (used > s->filled) s->filled = used;
-    trim_area(t, s, KEPT_ENTRIES); /* the first checkpoint has all of memory, others have less */
     s->idle = 0;
     start_over(s);
     s->area->took_us = cpu_us() - s->began_us;
@@ -172,20 +168,22 @@ static bool take(struct taker *t, struct seat *s) {
     if (serial != s->serial) {
         start_over(s);
         s->serial = serial;
+        s->places = GET(a->places);
+        if (!s->places || s->places > AREA_ENTRIES) s->places = AREA_ENTRIES;
         s->began_us = cpu_us();
     }
     uint64_t head = GET(a->head);
-    if (head == s->tail || head - s->tail > AREA_ENTRIES) return false;
+    if (head == s->tail || head - s->tail > s->places) return false;
     while (s->tail < head) {
-        struct area_entry e = a->entries[s->tail % AREA_ENTRIES];
-        take_entry(t, s, e, a->pages[s->tail % AREA_ENTRIES]);
+        struct area_entry e = a->entries[s->tail % s->places];
+        take_entry(t, s, e, a->pages[s->tail % s->places]);
         SET(a->tail, ++s->tail);
         if (GET(a->waits) && (s->tail % WAKE_EVERY == 0 || s->tail == head)) {
             __atomic_add_fetch(&a->space, 1, __ATOMIC_SEQ_CST);
             wake(&a->space);
         }
         if (e.kind == AREA_END || e.kind == AREA_GIVE_UP) {
-            finish(t, s);
+            finish(s);
             break;
         }
     }
@@ -225,7 +223,7 @@ static void trim_idle(struct taker *t) {
         if (!__atomic_compare_exchange_n(&s->area->state, &idle, AREA_TRIMMED, false, __ATOMIC_ACQ_REL,
                                          __ATOMIC_RELAXED))
             continue;
-        trim_area(t, s, 0);
+        give_back_memory(t, s);
         SET(s->area->state, AREA_IDLE);
     }
 }

@@ -123,21 +123,21 @@ static void wait_on(uint32_t *word, uint32_t seen) {
 
 /* A place for the next entry; NULL: the checkpoint is given up. */
 static void *reserve(void) {
-    while (area->head - __atomic_load_n(&area->tail, __ATOMIC_ACQUIRE) >= AREA_ENTRIES) {
+    while (area->head - __atomic_load_n(&area->tail, __ATOMIC_ACQUIRE) >= area->places) {
         uint32_t seen = __atomic_load_n(&area->space, __ATOMIC_ACQUIRE);
         __atomic_store_n(&area->waits, 1, __ATOMIC_SEQ_CST);
         call_taker();
-        if (area->head - __atomic_load_n(&area->tail, __ATOMIC_SEQ_CST) < AREA_ENTRIES) break;
+        if (area->head - __atomic_load_n(&area->tail, __ATOMIC_SEQ_CST) < area->places) break;
         wait_on(&area->space, seen);
         given_up |= is_hopeless();
         if (given_up) return NULL;
     }
     __atomic_store_n(&area->waits, 0, __ATOMIC_RELAXED);
-    return area->pages[area->head % AREA_ENTRIES];
+    return area->pages[area->head % area->places];
 }
 
 static void put(enum area_kind kind, uint16_t flags, gaddr address, size_t len) {
-    area->entries[area->head % AREA_ENTRIES] = (struct area_entry){address, (uint16_t)kind, flags, (uint32_t)len};
+    area->entries[area->head % area->places] = (struct area_entry){address, (uint16_t)kind, flags, (uint32_t)len};
     __atomic_store_n(&area->head, area->head + 1, __ATOMIC_RELEASE);
 }
 
@@ -208,12 +208,13 @@ static void stretch(uint64_t began, size_t pages) {
 }
 
 /* The area is ours, with nothing in it. False: it is being trimmed. */
-static bool occupy(void) {
+static bool occupy(uint32_t places) {
     uint32_t seen = area->stream == area_stream ? AREA_IDLE : __atomic_load_n(&area->state, __ATOMIC_ACQUIRE);
     if (seen == AREA_TRIMMED) return false;
     area->head = area->tail = 0;
     if (area->stream != area_stream) area->failed = 0;
     area->stream = area_stream;
+    area->places = places;
     area->serial++;
     return __atomic_compare_exchange_n(&area->state, &seen, AREA_BUSY, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
@@ -237,7 +238,7 @@ bool save_checkpoint(const struct ckpt_place *place, const void *state, size_t l
     if (last) wait_until_idle();
     if (!is_idle() || (area->failed && area->stream == area_stream)) return false;
     given_up = false;
-    if (!occupy()) return false;
+    if (!occupy(last ? AREA_LAST_ENTRIES : AREA_ENTRIES)) return false;
     if (!track_start() || !track_collect(&set)) return give_up_for_good("memory cannot be tracked"), false;
     put_bytes(AREA_BEGIN, place, sizeof *place);
     call_taker();
