@@ -35,10 +35,10 @@ for js in luajit node; do
     compare $js 1
 done
 
-# --verify: checkpoints of another run
+# --verify: checkpoints of another run, in the middle of this one
 cp -r rd/exit rd/mixed
 rm rd/mixed/ckpt-*
-timeout 60 "$REPRISE" record --checkpoint-interval 0.1 -o rd/other -- "$BUILD/replay/states" exit 0.9 more >out 2>&1
+timeout 60 "$REPRISE" record --checkpoint-interval 0.1 -o rd/other -- "$BUILD/replay/states" exit 0.5 more >out 2>&1
 cp rd/other/ckpt-* rd/mixed
 timeout 60 "$REPRISE" replay -a --verify mixed >out 2>&1
 [ $? = 125 ] || wrong "--verify: checkpoints of another run pass: $(cat out)"
