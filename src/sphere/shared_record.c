@@ -48,6 +48,7 @@ static struct thread *pager;
 static uint32_t pager_is_up; /* futex */
 static bool pager_ends;
 static uint64_t last_take_ns;
+static uint64_t quiet_at; /* what the bell was when there was no request, plus one; 0: not known */
 
 static uint64_t now_ns(void) {
     int64_t ts[2];
@@ -71,6 +72,7 @@ static void enrol(void) {
     self->ended = self->sleeps = self->stopping = self->stopped = 0;
     self->session_ns = now_ns();
     for (int i = 0; i < SHARED_REQUESTS; i++) self->request[i] = 0;
+    quiet_at = 0;
     __atomic_store_n(&self->life, 0, __ATOMIC_RELEASE);
     __atomic_store_n(&self->pid, (uint32_t)SYS(getpid), __ATOMIC_SEQ_CST); /* can be asked from here on */
     __atomic_store_n(&self->stream, the_stream.number, __ATOMIC_RELEASE);
@@ -448,8 +450,11 @@ bool shared_is_wanted(void) {
     if (!me || unlikely(!shared_is_on())) return false;
     if (unlikely(n_visiting != 0)) return true;
     if (unlikely(shared_stop_is_due())) return true;
+    uint64_t bell = __atomic_load_n(&self->bell, __ATOMIC_ACQUIRE) + 1ull; /* rings behind each request */
+    if (likely(__atomic_load_n(&quiet_at, __ATOMIC_RELAXED) == bell)) return false;
     for (int i = 0; i < SHARED_REQUESTS; i++)
-        if (__atomic_load_n(&self->request[i], __ATOMIC_RELAXED)) return true;
+        if (__atomic_load_n(&self->request[i], __ATOMIC_ACQUIRE)) return true;
+    __atomic_store_n(&quiet_at, bell, __ATOMIC_RELAXED);
     return false;
 }
 

@@ -91,10 +91,12 @@ static bool decode(struct thread *t, struct value_access *a) {
     return locate(t, a);
 }
 
-#define SITES 2048    /* as many instructions are remembered; the others fault each time */
-#define MISSES 64     /* as often as that one looks whether a site is worth it: ... */
-#define MISS_RATIO 16 /* ... a fault costs about as much as so many exits */
-#define CODE_SLOT 32  /* bytes: the instruction, with its operand at `copied`, and a return behind it */
+#define SITES 2048       /* as many instructions are remembered; the others fault each time */
+#define FAULT_EXITS 16   /* a fault costs about as much as so many exits from the cache */
+#define MISSES 64        /* exits for nothing, less those that saved faults, after which a site is retired */
+#define FAULTS_LEAST 4   /* faults after which it comes back, the first time, ... */
+#define FAULTS_MOST 4096 /* ... and at last, if coming back is not worth it */
+#define CODE_SLOT 32     /* bytes: the instruction, with its operand at `copied`, and a return behind it */
 
 /* The turn guards both. */
 static struct value *copied; /* its operand; far from code: writing near it would slow down what runs there */
@@ -138,8 +140,9 @@ void values_run(struct thread *t, const struct value_access *a, struct value *me
 
 struct value_site {
     struct value_access access; /* as it was when it was noted */
-    uint32_t hits, misses;      /* how often it was in front of a page that is nobody's, or of anything else */
-    bool is_retired;            /* it does not leave the cache any more */
+    uint32_t hits, misses;      /* since it is active: in front of a page that is nobody's, and see MISSES */
+    uint32_t faults, patience;  /* since it is retired, and how many it takes */
+    bool is_retired;            /* it does not leave the cache */
 };
 
 static struct value_site *sites;
@@ -162,26 +165,44 @@ bool values_has(gaddr pc) {
     return unlikely(s != NULL) && !s->is_retired;
 }
 
+/* A retired site was needed. */
+static void fault_again(struct value_site *s) {
+    if (!s->is_retired || ++s->faults < s->patience) return;
+    s->is_retired = false;
+    s->hits = s->misses = 0;
+    cache_invalidate_at(s->access.in.pc);
+}
+
 void values_note(const struct value_access *a) {
     if (unlikely(debug_is_on)) return; /* breaks are the debugger's: code that is made anew would have none for this */
     if (!sites) sites = arena_pages(SITES * sizeof *sites);
     lock_take(&cache_lock);
     uint16_t *slot = slot_of(a->in.pc);
-    bool is_new = !*slot && n_sites < SITES;
-    if (is_new) {
+    if (!*slot && n_sites < SITES) {
         sites[n_sites].access = *a;
         sites[n_sites].access.code = make_code(a, n_sites);
+        sites[n_sites].patience = FAULTS_LEAST;
         *slot = (uint16_t)++n_sites;
+        cache_invalidate_at(a->in.pc);
+    } else if (*slot) {
+        fault_again(&sites[*slot - 1]);
     }
-    if (is_new) cache_invalidate_at(a->in.pc);
     lock_drop(&cache_lock);
 }
 
-/* What touches all kinds of memory (memcpy) runs faster if it faults at the few pages that are nobody's. */
+static void count_hit(struct value_site *s) {
+    s->hits++;
+    s->misses -= MIN(s->misses, (uint32_t)FAULT_EXITS);
+}
+
+/* What touches all kinds of memory (memcpy) runs faster if it faults at the few pages that are nobody's; so does what touches a page
+ * that has an owner for long. */
 static void count_miss(struct value_site *s) {
-    if (++s->misses % MISSES || s->hits * MISS_RATIO > s->misses) return;
+    if (++s->misses < MISSES) return;
     lock_take(&cache_lock);
+    s->patience = s->hits >= MISSES ? FAULTS_LEAST : MIN(s->patience * 2, (uint32_t)FAULTS_MOST);
     s->is_retired = true;
+    s->faults = 0;
     cache_invalidate_at(s->access.in.pc);
     lock_drop(&cache_lock);
 }
@@ -215,7 +236,7 @@ static bool do_break(struct thread *t, struct value_site *s) {
 void values_break(struct tblock *tb) {
     struct value_site *s = site_of(tb->pc);
     if (s && do_break(tb->thread, s)) {
-        s->hits++;
+        count_hit(s);
         return;
     }
     tb->skip_break = true;
