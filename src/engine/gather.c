@@ -196,7 +196,8 @@ void build_unroll(struct build *b) {
     if (!the_policy->ticks || b->checked || b->exact_flags) return;
     for (int i = 0; i < b->n; i++) {
         int head = loop_head(b, i);
-        if (head >= 0)
+        bool is_left = head == 0 && build_has_break(b->insn[0].pc); /* in each round */
+        if (head >= 0 && !is_left)
             i += copy_loop(b, head, i);
         else
             b->tick[i].counter = b->insn[i].cls == INSN_CALL ? 1 : 2 + (b->insn[i].pc >> 4 & 1);

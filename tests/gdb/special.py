@@ -52,6 +52,16 @@ def finish_and_up(recordings):
 
 
 @scenario(quick=True)
+def break_rounds(recordings):
+    """Breakpoints in tight loops are hit in each round, there and back."""
+    with Gdb(recordings.of("rounds")) as gdb:
+        for name, rounds in {"one_head": 20, "one_last": 20, "two_head": 28, "two_middle": 28, "three_head": 21}.items():
+            for command in ("continue", "reverse-continue"):
+                gdb.do("delete", f"break {name}", "ignore $bpnum 1000", command)
+                gdb.expect("info breakpoints", f"already hit {rounds} times")
+
+
+@scenario(quick=True)
 def follow_spawn(recordings):
     """The child begins with another program, which gdb is told."""
     with Gdb(recordings.of("spawns")) as gdb:
