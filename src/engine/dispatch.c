@@ -114,19 +114,12 @@ static struct place find_place(struct tblock *t, bool *full) {
  * again: those need no search. */
 static bool enter(struct tblock *t, bool *full) {
     uint64_t invalidated = __atomic_load_n(&cache_stats.invalidated, __ATOMIC_ACQUIRE);
-    uint64_t i = (t->pc ^ t->pc >> 7 ^ t->pc >> 16) % RECENT_ENTRIES;
+    struct recent_entry *r = &t->recent[(t->pc ^ t->pc >> 7 ^ t->pc >> 16) % RECENT_ENTRIES];
     *full = false;
-    if (unlikely(t->recent_invalidated != invalidated)) {
-        memset(t->recent, 0, sizeof t->recent);
-        t->recent_invalidated = invalidated;
-    }
-    bool known = t->recent[i].pc == t->pc && t->recent[i].host;
-    struct place at = known ? (struct place){t->recent[i].host, 0} : find_place(t, full);
+    bool known = r->pc == t->pc && r->invalidated == invalidated && r->host;
+    struct place at = known ? (struct place){r->host, r->break_len} : find_place(t, full);
     if (at.host) enter_at(t, at);
-    if (!known && !at.break_len) {
-        t->recent[i].pc = t->pc;
-        t->recent[i].host = at.host;
-    }
+    if (!known) *r = (struct recent_entry){t->pc, at.host, invalidated, at.break_len};
     return at.host;
 }
 

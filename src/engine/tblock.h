@@ -77,7 +77,13 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 struct region;
 struct thread; /* the sphere's view of this thread */
 
-#define RECENT_ENTRIES 128
+struct recent_entry { /* where a thread has entered the cache lately */
+    gaddr pc;
+    uint8_t *host;             /* NULL: none */
+    uint64_t invalidated : 56; /* how many blocks had been dropped when this was good */
+    uint64_t break_len : 8;    /* see struct block */
+};
+#define RECENT_ENTRIES 512
 
 struct tblock {
     struct tblock *self;
@@ -120,17 +126,13 @@ struct tblock {
     bool is_due;                 /* engine_host.tick_budget has something else to do at t->pc, before its instruction */
     bool skip_break;             /* go on behind the exit that is in front of the next instruction (SPECIAL_BREAK) */
     uint64_t step_host_pc;       /* where rt_step is to go on */
-    uint64_t recent_invalidated; /* how many blocks had been dropped when `recent` was good */
-    uint32_t gap_1[7];
+    uint32_t gap_1[9];
     int32_t ticks_left_1;
     uint32_t gap_2[63];
     int32_t ticks_left_2;
     uint32_t gap_3[63];
     int32_t ticks_left_3;
-    struct { /* where the thread has entered the cache lately, by its pc */
-        gaddr pc;
-        uint8_t *host; /* NULL: none */
-    } recent[RECENT_ENTRIES];
+    struct recent_entry recent[RECENT_ENTRIES];
 };
 
 #define TBLOCK_CHECK(field, off) _Static_assert(offsetof(struct tblock, field) == (off), #field);

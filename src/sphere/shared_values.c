@@ -147,18 +147,22 @@ struct value_site {
 
 static struct value_site *sites;
 static uint32_t n_sites;
-static uint16_t by_pc[2 * SITES]; /* number + 1 of the site; 0: none */
+#define SLOTS (2 * SITES)
+#define NUMBER_BITS 12
+static uint64_t by_pc[SLOTS]; /* pc << NUMBER_BITS | number of the site, plus one; 0: none */
+_Static_assert(SITES < 1 << NUMBER_BITS, "number of a site");
 
-static uint16_t *slot_of(gaddr pc) {
-    uint64_t i = (pc * 0x9e3779b97f4a7c15ull >> 32) % ARRAY_LEN(by_pc);
-    while (by_pc[i] && sites[by_pc[i] - 1].access.in.pc != pc) i = (i + 1) % ARRAY_LEN(by_pc);
+static uint64_t *slot_of(gaddr pc) {
+    uint64_t i = (pc * 0x9e3779b97f4a7c15ull >> 32) % SLOTS;
+    while (by_pc[i] && by_pc[i] >> NUMBER_BITS != pc) i = (i + 1) % SLOTS;
     return &by_pc[i];
 }
 
-static struct value_site *site_of(gaddr pc) {
-    uint16_t number = unlikely(n_sites != 0) ? *slot_of(pc) : 0;
-    return number ? &sites[number - 1] : NULL;
+static struct value_site *at_slot(uint64_t slot) {
+    return slot ? &sites[(slot & ((1 << NUMBER_BITS) - 1)) - 1] : NULL;
 }
+
+static struct value_site *site_of(gaddr pc) { return at_slot(unlikely(n_sites != 0) ? *slot_of(pc) : 0); }
 
 bool values_has(gaddr pc) {
     const struct value_site *s = site_of(pc);
@@ -177,15 +181,15 @@ void values_note(const struct value_access *a) {
     if (unlikely(debug_is_on)) return; /* breaks are the debugger's: code that is made anew would have none for this */
     if (!sites) sites = arena_pages(SITES * sizeof *sites);
     lock_take(&cache_lock);
-    uint16_t *slot = slot_of(a->in.pc);
+    uint64_t *slot = slot_of(a->in.pc);
     if (!*slot && n_sites < SITES) {
         sites[n_sites].access = *a;
         sites[n_sites].access.code = make_code(a, n_sites);
         sites[n_sites].patience = FAULTS_LEAST;
-        *slot = (uint16_t)++n_sites;
+        *slot = a->in.pc << NUMBER_BITS | ++n_sites;
         cache_invalidate_at(a->in.pc);
     } else if (*slot) {
-        fault_again(&sites[*slot - 1]);
+        fault_again(at_slot(*slot));
     }
     lock_drop(&cache_lock);
 }
