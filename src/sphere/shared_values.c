@@ -93,8 +93,8 @@ static bool decode(struct thread *t, struct value_access *a) {
 
 #define SITES 2048       /* as many instructions are remembered; the others fault each time */
 #define FAULT_EXITS 16   /* a fault costs about as much as so many exits from the cache */
-#define MISSES 64        /* exits for nothing, less those that saved faults, after which a site is retired */
-#define FAULTS_LEAST 4   /* faults after which it comes back, the first time, ... */
+#define MISSES 1024      /* exits for nothing, less those that saved faults, after which a site is retired */
+#define FAULTS_LEAST 16  /* faults after which it comes back, the first time, ... */
 #define FAULTS_MOST 4096 /* ... and at last, if coming back is not worth it */
 #define CODE_SLOT 32     /* bytes: the instruction, with its operand at `copied`, and a return behind it */
 
