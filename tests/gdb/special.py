@@ -1,6 +1,6 @@
 """Sessions that are more than there and back. Each gets the recordings and fails by Wrong."""
 
-import os, re, shutil, signal, subprocess, time
+import os, random, re, shutil, signal, subprocess, time
 
 from driver import REPRISE, Gdb, Wrong, environment
 
@@ -59,6 +59,23 @@ def break_rounds(recordings):
             for command in ("continue", "reverse-continue"):
                 gdb.do("delete", f"break {name}", "ignore $bpnum 1000", command)
                 gdb.expect("info breakpoints", f"already hit {rounds} times")
+
+
+@scenario()
+def hits_as_natively(recordings):
+    """Breakpoints on instructions of the program, wherever they are, and watchpoints are hit as often as natively."""
+    program = os.path.join(os.environ["BUILD"], "gdb", "steps_nopie")
+    text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", "-j", ".text", program], capture_output=True, text=True).stdout
+    places = [f"break *0x{pc}" for pc in re.findall(r"^ +([0-9a-f]+):", text, re.M)]
+    choice = random.Random(11)
+    for wanted in [["watch counter", "awatch table[2]"], *(choice.sample(places, choice.choice((1, 1, 2, 5))) for _ in range(12))]:
+        setup = [c for n, what in enumerate(wanted, 2) for c in (what, f"ignore {n} 1000000")]
+        script = ["break main", "run", *setup, "continue", "info breakpoints"]
+        natively = subprocess.run(["gdb", "-nx", "-q", "-batch", *(w for c in script for w in ("-ex", c)), program], capture_output=True, text=True)
+        with Gdb(recordings.of("steps_nopie")) as gdb:
+            gdb.do("break main", "continue", *setup, "continue")
+            ours, theirs = (re.findall(r"^(\d+) .*|already hit (\d+)", t[t.find("Num "):], re.M) for t in (gdb.do("info breakpoints"), natively.stdout))
+            check(gdb, ours == theirs, f"{wanted}: {ours}, natively {theirs}")
 
 
 @scenario(quick=True)
