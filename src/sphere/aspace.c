@@ -50,8 +50,7 @@ bool aspace_is_runtime(gaddr start, size_t len) {
             cache_overlaps(MAX(start, LAYOUT_KEPT_BASE), MIN(end, LAYOUT_KEPT_END)));
 }
 
-/* Room for kept translations is used for the program's memory only if nothing else will do (is_barred). */
-static bool usable(gaddr start, size_t len) {
+bool aspace_is_usable(gaddr start, size_t len) {
     return start + len > start && start + len <= LAYOUT_GUEST_END && !aspace_is_runtime(start, len) &&
            !overlaps(start, start + len, LAYOUT_KEPT_BASE, LAYOUT_KEPT_END) && aspace_is_free(start, start + len);
 }
@@ -375,14 +374,6 @@ void aspace_freed(gaddr start, gaddr end) {
     if (end > as->top_hint && start < LAYOUT_MMAP_TOP) as->top_hint = MIN(end, LAYOUT_MMAP_TOP);
 }
 
-/* Some drivers map nowhere but where they choose themselves: io_uring refuses every address that it is given. */
-static long map_where_driver_wants(size_t len, int prot, int flags, int fd, uint64_t offset) {
-    long got = SYS(mmap, 0, len, aspace_host_prot(prot), flags & ~MAP_FIXED, fd, offset);
-    if (sys_failed(got) || usable((gaddr)got, len)) return got;
-    SYS(munmap, got, len);
-    return -ENOMEM;
-}
-
 long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t offset) {
     if (len == 0) return -EINVAL;
     if (len > LAYOUT_GUEST_END) return -ENOMEM;
@@ -415,7 +406,7 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
         if ((flags & MAP_FIXED_NOREPLACE) && !aspace_is_free(at, at + len)) return lock_drop(&cache_lock), -EEXIST;
     } else {
         at = page == PAGE_SIZE ? PAGE_DOWN(addr) : (addr + page - 1) & ~(page - 1);
-        bool hint_ok = at >= 0x10000 && usable(at, len) && !((flags & MAP_32BIT) && at + len > 0x80000000ul);
+        bool hint_ok = at >= 0x10000 && aspace_is_usable(at, len) && !((flags & MAP_32BIT) && at + len > 0x80000000ul);
         if (!hint_ok) at = pick_aligned(len, page, flags, file && (flags & MAP_TYPE) == MAP_PRIVATE ? &id : NULL);
         if (!at) return lock_drop(&cache_lock), -ENOMEM;
     }
@@ -431,7 +422,7 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
                    ? map_small_instead(at, len, aspace_host_prot(prot), host_flags)
                    : SYS(mmap, at, len, aspace_host_prot(prot), host_flags, fd, offset);
     if (got == -EINVAL && !addr && !fixed && !anonymous && !the_mode->own_memory_only) {
-        got = map_where_driver_wants(len, prot, host_flags, fd, offset);
+        got = aspace_map_by_driver(len, prot, host_flags, fd, offset);
         if (!sys_failed(got)) at = (gaddr)got;
     }
     if (!sys_failed(got)) {
@@ -598,7 +589,7 @@ long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr n
         got = track_mremap(old, old_len, new_len, flags & ~MREMAP_MAYMOVE, 0);
     } else {
         bool room = old_len && !(flags & MREMAP_DONTUNMAP) && old + old_len == m.end &&
-                    !is_barred(old + old_len, new_len - old_len) && usable(old + old_len, new_len - old_len);
+                    !is_barred(old + old_len, new_len - old_len) && aspace_is_usable(old + old_len, new_len - old_len);
         got = room ? track_mremap(old, old_len, new_len, 0, 0) : -ENOMEM;
         if (sys_failed(got) && (flags & MREMAP_MAYMOVE)) {
             gaddr at = pick(new_len, (int)m.flags & MAP_32BIT, NULL);
@@ -719,7 +710,7 @@ gaddr aspace_brk(gaddr wanted) {
     if (then > now) {
         if (wanted - as->brk_start > thread_self()->process->limits.data.soft || !within_limits(then - now, true))
             goto out;
-        if (is_barred(now, then - now) || !usable(now, then - now) ||
+        if (is_barred(now, then - now) || !aspace_is_usable(now, then - now) ||
             overlaps(now, then, LAYOUT_LIB_BASE, LAYOUT_LIB_END))
             goto out;
         long got = SYS(mmap, now, then - now, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
@@ -815,7 +806,7 @@ gaddr aspace_huge_code(void) {
 }
 
 bool aspace_claim(gaddr at, size_t len) {
-    if (!usable(at, len) || overlaps(at, at + len, mmap_top(), as->stack_top)) return false;
+    if (!aspace_is_usable(at, len) || overlaps(at, at + len, mmap_top(), as->stack_top)) return false;
     struct mapping m = {.start = at, .end = at + len, .runtime = true, .name = "[reprise]"};
     aspace_list_add(&m);
     return true;

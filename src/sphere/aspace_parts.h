@@ -1,5 +1,5 @@
-/* The parts of the address space for each other: aspace.c (where things go, calls), aspace_list.c,
- * aspace_stack.c. Under cache_lock. */
+/* The parts of the address space for each other: aspace.c (where things go, calls), aspace_list.c, aspace_stack.c,
+ * aspace_driver.c. Under cache_lock. */
 #ifndef REPRISE_ASPACE_PARTS_H
 #define REPRISE_ASPACE_PARTS_H
 
@@ -37,6 +37,13 @@ void aspace_list_add(const struct mapping *m);
 
 /* There is room again in the mmap area. */
 void aspace_freed(gaddr start, gaddr end);
+/* Whether the program's memory may be placed there. Room for kept translations is used only if nothing else will do. */
+bool aspace_is_usable(gaddr start, size_t len);
+
+/* ---- aspace_driver.c ---- */
+
+/* mmap() of a file that is mapped only where its driver wants. */
+long aspace_map_by_driver(size_t len, int prot, int flags, int fd, uint64_t offset);
 
 /* ---- aspace_stack.c ---- */
 
