@@ -25,8 +25,6 @@
 #define MAX_MAPPINGS 1000000
 #define FEW_MAPPINGS 20000
 #define FEW_MAPPINGS_BELOW (4ul << 30) /* bytes of address space that we may have */
-#define FILE_SLOT_ALIGN 0x40000ul      /* library slots: room for kept translations even of small files */
-#define BIG_MAPPING (16ul << 30)
 
 struct aspace the_aspace = {.top_hint = LAYOUT_MMAP_TOP};
 
@@ -36,35 +34,7 @@ int aspace_host_prot(int prot) {
     return prot & ~PROT_EXEC;
 }
 
-/* ---- where things go ---- */
-
-static bool overlaps(gaddr start, gaddr end, gaddr lo, gaddr hi) { return start < hi && end > lo; }
-
-bool aspace_is_runtime(gaddr start, size_t len) {
-    gaddr end = start + len;
-    for (size_t i = aspace_first_above(start); i < as->n && as->list[i].start < end; i++)
-        if (as->list[i].runtime) return true;
-    return overlaps(start, end, LAYOUT_TABLES, LAYOUT_CACHE_END) ||
-           overlaps(start, end, LAYOUT_RT, LAYOUT_THREADS_END) ||
-           (overlaps(start, end, LAYOUT_KEPT_BASE, LAYOUT_KEPT_END) &&
-            cache_overlaps(MAX(start, LAYOUT_KEPT_BASE), MIN(end, LAYOUT_KEPT_END)));
-}
-
-bool aspace_is_usable(gaddr start, size_t len) {
-    return start + len > start && start + len <= LAYOUT_GUEST_END && !aspace_is_runtime(start, len) &&
-           !overlaps(start, start + len, LAYOUT_KEPT_BASE, LAYOUT_KEPT_END) && aspace_is_free(start, start + len);
-}
-
-/* Whether the runtime stays in the way of what has to be at this very place: the program says so, or its recording, and the
- * windows and kept regions of translated code need not be where they were then. */
-static bool is_barred(gaddr start, size_t len) {
-    if (likely(!aspace_is_runtime(start, len))) return false;
-    cache_make_way(start, start + len);
-    return aspace_is_runtime(start, len);
-}
-
-/* Memory with MAP_GROWSDOWN has grown since we looked, when the program or the kernel touched what is below it. */
-static void note_growth(void) {
+void aspace_note_growth(void) {
     for (size_t i = 0; unlikely(as->grows) && i < as->n; i++) {
         struct mapping *m = &as->list[i];
         unsigned char resident;
@@ -74,102 +44,11 @@ static void note_growth(void) {
     }
 }
 
-#define GROWTH_GAP (256 * PAGE_SIZE) /* the kernel lets nothing grow closer to what is below */
-
-static gaddr room_ends(const struct mapping *m) {
-    return m->start - (m->flags & MAP_GROWSDOWN ? MIN(m->start, GROWTH_GAP) : 0);
-}
-
-static gaddr find_down(gaddr base, gaddr top, size_t len) {
-    gaddr hi = top;
-    size_t i = aspace_first_above(top - 1);
-    if (i < as->n && room_ends(&as->list[i]) < hi) hi = room_ends(&as->list[i]);
-    for (;;) {
-        gaddr below = i > 0 ? as->list[i - 1].end : 0;
-        gaddr floor = MAX(below, base);
-        if (hi > floor && hi - floor >= len) return hi - len;
-        if (i == 0 || below <= base) return 0;
-        i--;
-        hi = room_ends(&as->list[i]);
-    }
-}
-
-static uint64_t mix(uint64_t h, uint64_t v) {
-    h = (h ^ v) * 0x9e3779b97f4a7c15ull;
-    return h ^ h >> 29;
-}
-
 /* Changed so recently that another change may leave the same times behind: they come from a clock that ticks at 100 Hz. */
 static bool is_young(const struct file_id *id) {
     int64_t now[2];
     if (SYS(clock_gettime, 0 /* CLOCK_REALTIME */, now) != 0) return true;
     return now[0] * 1000000000ll + now[1] - (int64_t)id->ctime_ns < 20000000;
-}
-
-/* Large files have the library area up to LARGE_END for themselves, as long as the others find room behind it. */
-#define LARGE_FILE (16ul << 20)
-#define LARGE_END (LAYOUT_LIB_END - (64ul << 20))
-#define LARGE_STIR (8ul << 20) /* how far from an end of that part they may be */
-#define HUGE_MOST (512ul << 20)
-
-/* The first slot in a part of the library area that is free, from slot `from` on and round again. */
-static gaddr find_slot(gaddr base, gaddr end, uint64_t from, size_t span) {
-    uint64_t slots = (end - base) / FILE_SLOT_ALIGN;
-    for (uint64_t k = 0; k < slots; k++) {
-        gaddr at = base + ((from + k) % slots) * FILE_SLOT_ALIGN;
-        if (at + span <= end && aspace_is_free(at, at + span)) return at;
-    }
-    return 0;
-}
-
-/* At one end or the other: anywhere else, two of them could leave no room for a third in one piece. */
-static gaddr find_for_large(uint64_t h, size_t span) {
-    uint64_t stir = (h >> 1) % (LARGE_STIR / FILE_SLOT_ALIGN) * FILE_SLOT_ALIGN;
-    for (int i = 0; i < 2 && span + stir <= LARGE_END - LAYOUT_LIB_BASE; i++) {
-        gaddr at = (h + (uint64_t)i) & 1 ? LAYOUT_LIB_BASE + stir : LARGE_END - span - stir;
-        if (aspace_is_free(at, at + span)) return at;
-    }
-    return find_slot(LAYOUT_LIB_BASE, LAYOUT_LIB_END, 0, span);
-}
-
-static uint64_t hash_of_file(const struct file_id *id) {
-    return mix(mix(mix(as->seed, id->dev), id->ino), id->mtime_ns);
-}
-
-/* A program that is too large for the library area (chromium) is near the end of the low 2 GB, where its code has kept translations, too. */
-static gaddr find_for_huge(const struct file_id *id, size_t span) {
-    if (span > HUGE_MOST) return 0;
-    gaddr at = LAYOUT_LOW_MMAP_END - hash_of_file(id) % (LARGE_STIR / FILE_SLOT_ALIGN) * FILE_SLOT_ALIGN - span;
-    return aspace_is_free(at, at + span) ? at : 0;
-}
-
-/* A slot in the library area that depends on nothing but the file, as long as it is free. */
-static gaddr find_by_file(const struct file_id *id, size_t len) {
-    uint64_t h = hash_of_file(id);
-    size_t span = (len + FILE_SLOT_ALIGN - 1) & ~(FILE_SLOT_ALIGN - 1);
-    if (len >= LARGE_FILE) return find_for_large(h, span);
-    gaddr at = find_slot(LARGE_END, LAYOUT_LIB_END, h, span);
-    return at ? at : find_slot(LAYOUT_LIB_BASE, LAYOUT_LIB_END, h, span);
-}
-
-static gaddr mmap_top(void) { return MIN(LAYOUT_MMAP_TOP, as->stack_top ? as->stack_top - STACK_ROOM : UINT64_MAX); }
-
-static gaddr pick(size_t len, int flags, const struct file_id *file) {
-    gaddr at, top = MIN(as->top_hint, mmap_top());
-    note_growth();
-    if (flags & MAP_32BIT) {
-        at = find_down(LAYOUT_LOW_MMAP, LAYOUT_LOW_MMAP_END, len);
-        return at ? at : find_down(LAYOUT_LIB_BASE, LAYOUT_LIB_END, len);
-    }
-    if (file && len <= (256ul << 20) && (at = find_by_file(file, len))) return at;
-    if (len >= BIG_MAPPING && (at = find_down(LAYOUT_BIG_BASE, LAYOUT_BIG_TOP, len))) return at;
-    at = find_down(LAYOUT_MMAP_BASE, top, len);
-    if (at) {
-        if (at + len == top) as->top_hint = at;
-        return at;
-    }
-    at = find_down(LAYOUT_MMAP_BASE, LAYOUT_MMAP_TOP, len);
-    return at ? at : find_down(LAYOUT_BIG_BASE, LAYOUT_BIG_TOP, len);
 }
 
 /* ---- huge pages ---- */
@@ -201,8 +80,8 @@ size_t aspace_mmap_size(size_t len, int flags) {
 }
 
 static gaddr pick_aligned(size_t len, size_t page, int flags, const struct file_id *file) {
-    if (likely(page == PAGE_SIZE)) return pick(len, flags, file);
-    gaddr at = pick(len + page - PAGE_SIZE, flags, NULL);
+    if (likely(page == PAGE_SIZE)) return aspace_pick(len, flags, file);
+    gaddr at = aspace_pick(len + page - PAGE_SIZE, flags, NULL);
     return (at + page - 1) & ~(page - 1);
 }
 
@@ -211,19 +90,6 @@ static long map_small_instead(gaddr at, size_t len, int prot, int flags) {
     long got = SYS(mmap, at, len, PROT_NONE, flags, -1, 0);
     if (sys_failed(got)) return got;
     return SYS(mmap, at, len, prot, flags & ~(MAP_HUGETLB | (HUGE_SIZE_MASK << HUGE_SIZE_SHIFT)), -1, 0);
-}
-
-gaddr aspace_place(size_t len, size_t align, int fd) {
-    struct file_id id = {0};
-    bool file = file_identify(fd, &id);
-    size_t room = len + (align > FILE_SLOT_ALIGN ? align : 0),
-           span = (room + FILE_SLOT_ALIGN - 1) & ~(FILE_SLOT_ALIGN - 1);
-    lock_take(&cache_lock);
-    gaddr at = file && span > LARGE_END - LAYOUT_LIB_BASE ? find_for_huge(&id, span) : 0;
-    if (!at) at = pick(room, 0, file ? &id : NULL);
-    lock_drop(&cache_lock);
-    if (at && align > PAGE_SIZE) at = (at + align - 1) & ~(uint64_t)(align - 1);
-    return at;
 }
 
 /* ---- the program's limits ---- */
@@ -395,14 +261,14 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
     if (tracked && offset >= SHARED_ROOM) return -ENOMEM; /* a replay has no place for it */
     if (file && the_mode->keep_file) the_mode->keep_file(fd, &id, tracked);
     lock_take(&cache_lock);
-    note_growth();
+    aspace_note_growth();
     bool fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
     gaddr at = addr;
     if (fixed) aspace_stack_makes_way(at, at + len, prot);
     if (fixed) {
         if (at & ~PAGE_MASK) return lock_drop(&cache_lock), -EINVAL;
         if (at + len < at || at + len > LAYOUT_GUEST_END) return lock_drop(&cache_lock), -ENOMEM;
-        if (is_barred(at, len)) return lock_drop(&cache_lock), -ENOMEM;
+        if (aspace_is_barred(at, len)) return lock_drop(&cache_lock), -ENOMEM;
         if ((flags & MAP_FIXED_NOREPLACE) && !aspace_is_free(at, at + len)) return lock_drop(&cache_lock), -EEXIST;
     } else {
         at = page == PAGE_SIZE ? PAGE_DOWN(addr) : (addr + page - 1) & ~(page - 1);
@@ -452,7 +318,7 @@ long aspace_restore(const struct mapping *m, int fd, uint64_t base) {
     if (m->start >= m->end || (m->start | m->end | m->offset) & ~PAGE_MASK || m->end > LAYOUT_GUEST_END) return -EINVAL;
     lock_take(&cache_lock);
     long got = -ENOMEM;
-    if (!is_barred(m->start, m->end - m->start)) {
+    if (!aspace_is_barred(m->start, m->end - m->start)) {
         code_watch_forget(m->start, m->end);
         int kept = MAP_TYPE | MAP_NORESERVE | MAP_GROWSDOWN, flags = ((int)m->flags & kept) | MAP_FIXED;
         if (debug_is_on && fd < 0) flags = (flags & ~MAP_TYPE) | MAP_PRIVATE; /* copies of this process share nothing */
@@ -477,7 +343,7 @@ long aspace_restore_again(const struct mapping *m) {
     const struct mapping *first = find_page(m->object, m->offset);
     long got = -ENOMEM;
     struct mapping copy = *m;
-    if (first && !is_barred(m->start, len)) {
+    if (first && !aspace_is_barred(m->start, len)) {
         copy.tracked = first->tracked;
         gaddr from = first->start + (m->offset - first->offset);
         code_watch_forget(m->start, m->end);
@@ -496,7 +362,7 @@ long aspace_munmap(gaddr addr, size_t len) {
     if ((addr & ~PAGE_MASK) || len == 0 || addr + len < addr || addr + len > LAYOUT_GUEST_END) return -EINVAL;
     len = PAGE_UP(len);
     lock_take(&cache_lock);
-    note_growth();
+    aspace_note_growth();
     /* only what is the program's: the runtime may lie in between */
     code_watch_forget(addr, addr + len);
     track_changed(addr, addr + len);
@@ -544,7 +410,7 @@ long aspace_mprotect(gaddr addr, size_t len, int prot) {
     if (addr + len < addr || aspace_is_runtime(addr, len)) return -ENOMEM;
     lock_take(&cache_lock);
     int keep = prot & (PROT_GROWSDOWN | PROT_GROWSUP);
-    note_growth();
+    aspace_note_growth();
     gaddr start;
     if (keep == PROT_GROWSDOWN && aspace_is_in_stack(addr, &start)) {
         len += addr - start;
@@ -582,17 +448,17 @@ long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr n
     if (in_pieces && old_len) SYS(mprotect, old, old_len, aspace_host_prot((int)m.prot)); /* one for the kernel */
     long got;
     if (flags & MREMAP_FIXED) {
-        if ((new_addr & ~PAGE_MASK) || is_barred(new_addr, new_len)) return lock_drop(&cache_lock), -EINVAL;
+        if ((new_addr & ~PAGE_MASK) || aspace_is_barred(new_addr, new_len)) return lock_drop(&cache_lock), -EINVAL;
         code_watch_forget(new_addr, new_addr + new_len);
         got = track_mremap(old, old_len, new_len, flags, new_addr);
     } else if (new_len <= old_len && old_len && !(flags & MREMAP_DONTUNMAP)) {
         got = track_mremap(old, old_len, new_len, flags & ~MREMAP_MAYMOVE, 0);
     } else {
         bool room = old_len && !(flags & MREMAP_DONTUNMAP) && old + old_len == m.end &&
-                    !is_barred(old + old_len, new_len - old_len) && aspace_is_usable(old + old_len, new_len - old_len);
+                    !aspace_is_barred(old + old_len, new_len - old_len) && aspace_is_usable(old + old_len, new_len - old_len);
         got = room ? track_mremap(old, old_len, new_len, 0, 0) : -ENOMEM;
         if (sys_failed(got) && (flags & MREMAP_MAYMOVE)) {
-            gaddr at = pick(new_len, (int)m.flags & MAP_32BIT, NULL);
+            gaddr at = aspace_pick(new_len, (int)m.flags & MAP_32BIT, NULL);
             got = at ? track_mremap(old, old_len, new_len, flags | MREMAP_FIXED, at) : -ENOMEM;
         }
     }
@@ -628,8 +494,8 @@ long aspace_shmat(int id, gaddr addr, int flags) {
     if (addr && (flags & 020000 /* SHM_RND */)) addr = PAGE_DOWN(addr);
     bool remap = flags & 040000; /* SHM_REMAP */
     if (!addr)
-        addr = pick(len, 0, NULL);
-    else if (is_barred(addr, len) || (!remap && !aspace_is_free(addr, addr + len)))
+        addr = aspace_pick(len, 0, NULL);
+    else if (aspace_is_barred(addr, len) || (!remap && !aspace_is_free(addr, addr + len)))
         return lock_drop(&cache_lock), -EINVAL;
     if (remap) code_watch_forget(addr, addr + len);
     long got = SYS(shmat, id, addr, flags & ~0100000 /* SHM_EXEC */);
@@ -687,7 +553,7 @@ static bool brk_stays(gaddr start) {
 
 void aspace_set_brk(gaddr start) {
     start = PAGE_UP(start);
-    as->brk_start = as->brk_end = brk_stays(start) ? start : LAYOUT_BRK + (mix(as->seed, 7) % 4096) * PAGE_SIZE;
+    as->brk_start = as->brk_end = brk_stays(start) ? start : LAYOUT_BRK + (aspace_mix(as->seed, 7) % 4096) * PAGE_SIZE;
 }
 
 void aspace_get_brk(gaddr *start, gaddr *end) {
@@ -710,8 +576,8 @@ gaddr aspace_brk(gaddr wanted) {
     if (then > now) {
         if (wanted - as->brk_start > thread_self()->process->limits.data.soft || !within_limits(then - now, true))
             goto out;
-        if (is_barred(now, then - now) || !aspace_is_usable(now, then - now) ||
-            overlaps(now, then, LAYOUT_LIB_BASE, LAYOUT_LIB_END))
+        if (aspace_is_barred(now, then - now) || !aspace_is_usable(now, then - now) ||
+            aspace_overlap(now, then, LAYOUT_LIB_BASE, LAYOUT_LIB_END))
             goto out;
         long got = SYS(mmap, now, then - now, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         if (sys_failed(got)) goto out;
@@ -806,7 +672,7 @@ gaddr aspace_huge_code(void) {
 }
 
 bool aspace_claim(gaddr at, size_t len) {
-    if (!aspace_is_usable(at, len) || overlaps(at, at + len, mmap_top(), as->stack_top)) return false;
+    if (!aspace_is_usable(at, len) || aspace_overlap(at, at + len, aspace_mmap_top(), as->stack_top)) return false;
     struct mapping m = {.start = at, .end = at + len, .runtime = true, .name = "[reprise]"};
     aspace_list_add(&m);
     return true;

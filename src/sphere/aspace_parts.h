@@ -1,5 +1,5 @@
-/* The parts of the address space for each other: aspace.c (where things go, calls), aspace_list.c, aspace_stack.c,
- * aspace_driver.c. Under cache_lock. */
+/* The parts of the address space for each other: aspace.c (calls), aspace_place.c (where things go), aspace_list.c,
+ * aspace_stack.c, aspace_driver.c. Under cache_lock. */
 #ifndef REPRISE_ASPACE_PARTS_H
 #define REPRISE_ASPACE_PARTS_H
 
@@ -37,8 +37,26 @@ void aspace_list_add(const struct mapping *m);
 
 /* There is room again in the mmap area. */
 void aspace_freed(gaddr start, gaddr end);
+/* Memory with MAP_GROWSDOWN has grown since we looked, when the program or the kernel touched what is below it. */
+void aspace_note_growth(void);
+
+/* ---- aspace_place.c ---- */
+
+static inline bool aspace_overlap(gaddr start, gaddr end, gaddr lo, gaddr hi) { return start < hi && end > lo; }
+
+static inline uint64_t aspace_mix(uint64_t h, uint64_t v) {
+    h = (h ^ v) * 0x9e3779b97f4a7c15ull;
+    return h ^ h >> 29;
+}
+
 /* Whether the program's memory may be placed there. Room for kept translations is used only if nothing else will do. */
 bool aspace_is_usable(gaddr start, size_t len);
+/* Whether the runtime stays in the way of what has to be at this very place: the program says so, or its recording, and the
+ * windows and kept regions of translated code need not be where they were then. */
+bool aspace_is_barred(gaddr start, size_t len);
+gaddr aspace_mmap_top(void);
+/* A free place, flags as mmap() has them; file: private code and data of one. 0: none. */
+gaddr aspace_pick(size_t len, int flags, const struct file_id *file);
 
 /* ---- aspace_driver.c ---- */
 
