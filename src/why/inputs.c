@@ -32,23 +32,61 @@ static bool for_events(const struct recording *r, uint64_t stream, uint64_t from
 
 /* ---- one call ---- */
 
+/* What is done at one place of the program may be several events: pages that come and go in front of a call, the call, and what it
+ * wrote. They have the place's ticks and registers; those of the pager among them have none. */
 struct one {
+    uint64_t addr;
     struct call *out;
     unsigned kind, code;
+    uint64_t ticks;
+    uint32_t regs;
+    bool is_first, has_call;
 };
+
+static bool is_pages(unsigned kind) { return kind == EV_RELEASE || kind == EV_ACQUIRE; }
+
+static bool is_written(const struct event *e, uint64_t addr) {
+    const struct ev_memory *m = EVENT_PAYLOAD(e, ev_memory);
+    return addr - m->addr < m->len;
+}
 
 static bool take_one(void *arg, const struct event *e, uint64_t number) {
     struct one *o = arg;
-    o->kind = e->kind;
-    o->code = e->code;
-    if (e->kind == EV_SYSCALL) *o->out = call_of(e, number);
-    return false;
+    bool is_pagers = !e->ticks && !e->regs, is_here = e->ticks == o->ticks && e->regs == o->regs;
+    if (o->is_first) {
+        o->is_first = false;
+        o->kind = e->kind;
+        o->code = e->code;
+        o->ticks = e->ticks;
+        o->regs = e->regs;
+    } else if (is_pagers) {
+        return true;
+    } else if (!is_here) {
+        return false;
+    }
+    switch (e->kind) {
+    case EV_ACQUIRE: o->kind = EV_ACQUIRE; break;
+    case EV_SYSCALL:
+        *o->out = call_of(e, number);
+        o->has_call = true;
+        if (o->kind == EV_RELEASE || !o->addr) o->kind = EV_SYSCALL;
+        break;
+    case EV_OUT:
+        if (o->has_call && is_written(e, o->addr)) o->kind = EV_SYSCALL;
+        break;
+    case EV_RELEASE:
+    case EV_MEMORY: break;
+    default: return false;
+    }
+    return is_pages(o->kind);
 }
 
-bool inputs_call(const struct recording *r, uint64_t stream, uint64_t event, struct call *out, unsigned *kind,
+#define AT_ONE_PLACE 256 /* events */
+
+bool inputs_call(const struct recording *r, uint64_t stream, uint64_t event, uint64_t addr, struct call *out, unsigned *kind,
                  unsigned *code) {
-    struct one o = {.out = out};
-    for_events(r, stream, event, event + 1, take_one, &o);
+    struct one o = {.out = out, .addr = addr, .is_first = true};
+    for_events(r, stream, event, event + AT_ONE_PLACE, take_one, &o);
     *kind = o.kind;
     *code = o.code;
     return o.kind == EV_SYSCALL;

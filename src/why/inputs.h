@@ -23,8 +23,9 @@ struct opened {
     int64_t offset;      /* ... which is here */
 };
 
-/* The call that is event number `event`; false: that event is something else, whose kind and code are given. */
-bool inputs_call(const struct recording *, uint64_t stream, uint64_t event, struct call *out, unsigned *kind,
+/* The call, at the place of event number `event`, that has written to addr (0: that has a result); false: something else has, whose kind
+ * and code are given. */
+bool inputs_call(const struct recording *, uint64_t stream, uint64_t event, uint64_t addr, struct call *out, unsigned *kind,
                  unsigned *code);
 /* What descriptor fd was before that event. */
 void inputs_descriptor(const struct recording *, uint64_t stream, uint64_t event, int fd, struct opened *out);

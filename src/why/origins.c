@@ -140,7 +140,7 @@ void origins_of_result(struct why *w, struct why_step *s) {
     FILE *to = fmemopen(s->text, sizeof s->text, "w");
     if (!to) return;
     fputs("an input: the result of ", to);
-    if (inputs_call(w->recording, w->stream, s->at.event, &c, &kind, &code))
+    if (inputs_call(w->recording, w->stream, s->at.event, 0, &c, &kind, &code))
         print_call(to, &c);
     else
         fputs("a system call", to);
@@ -150,7 +150,7 @@ void origins_of_result(struct why *w, struct why_step *s) {
 static void print_writer(struct why *w, FILE *to, uint64_t event, uint64_t addr) {
     struct call c;
     unsigned kind, code;
-    if (inputs_call(w->recording, w->stream, event, &c, &kind, &code)) {
+    if (inputs_call(w->recording, w->stream, event, addr, &c, &kind, &code)) {
         fputs("an input: ", to);
         print_call(to, &c);
         print_source(w, to, &c, addr);
