@@ -144,6 +144,13 @@ size_t inspect_memory(struct target *target, uint64_t addr, void *to, size_t n) 
     return memory_read(t, stands(t), addr, to, n);
 }
 
+bool inspect_is_elsewhere(struct target *target, uint64_t addr) {
+    struct timeline *t = timeline_of(target);
+    trail_is_not_enough(t);
+    trail_settle(t);
+    return session_ask(&t->session, stands(t), ASK_ELSEWHERE, addr, 0) == 1;
+}
+
 bool inspect_set_memory(struct target *target, uint64_t addr, const void *from, size_t n) {
     struct timeline *t = timeline_of(target);
     struct worker *w = timeline_divert(t);

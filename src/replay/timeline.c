@@ -546,6 +546,7 @@ static const struct target_ops timeline_ops = {
     .read_general = inspect_general,
     .write_registers = inspect_set_registers,
     .read_memory = inspect_memory,
+    .is_elsewhere = inspect_is_elsewhere,
     .write_memory = inspect_set_memory,
     .has_left = inspect_has_left,
     .threads = inspect_threads,

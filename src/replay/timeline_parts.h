@@ -110,6 +110,7 @@ bool inspect_registers(struct target *, int tid, struct registers *out);
 bool inspect_general(struct target *, int tid, struct registers *out);
 bool inspect_set_registers(struct target *, int tid, const struct registers *in);
 size_t inspect_memory(struct target *, uint64_t addr, void *to, size_t n);
+bool inspect_is_elsewhere(struct target *, uint64_t addr);
 bool inspect_has_left(struct target *);
 bool inspect_set_memory(struct target *, uint64_t addr, const void *from, size_t n);
 size_t inspect_threads(struct target *, struct thread_facts *out, size_t cap);

@@ -128,6 +128,8 @@ struct target_ops {
     /* Bytes read; less than n where memory ends. */
     size_t (*read_memory)(struct target *t, uint64_t addr, void *to, size_t n);
     bool (*write_memory)(struct target *t, uint64_t addr, const void *from, size_t n);
+    /* Whether the memory is shared, and what is read is what this process left there: others may have changed it since. NULL: never. */
+    bool (*is_elsewhere)(struct target *t, uint64_t addr);
     /* Whether execution has gone elsewhere in such a copy: not only memory was changed. NULL: never. */
     bool (*has_left)(struct target *t);
     size_t (*threads)(struct target *t, struct thread_facts *out, size_t cap);

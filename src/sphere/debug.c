@@ -235,6 +235,7 @@ static uint64_t handle(struct thread *t) {
     case ASK_REGIONS: return state_regions(arg[0], (void *)debug_slot->data, WORKER_DATA);
     case ASK_HASH: return state_hash();
     case ASK_SHARED: return state_shared(arg[0], arg[1], (void *)debug_slot->data, WORKER_DATA);
+    case ASK_ELSEWHERE: return state_is_elsewhere(arg[0]);
     case ASK_DIVERT:
         debug_is_diverted = true;
         shared_abandon();

@@ -240,3 +240,8 @@ uint64_t state_shared(uint64_t object, uint64_t page, struct worker_shared *out,
     }
     return n;
 }
+
+bool state_is_elsewhere(gaddr addr) {
+    const struct mapping *m = aspace_peek(addr);
+    return m && !m->borrowed && shared_is_closed(addr);
+}

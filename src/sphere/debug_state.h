@@ -18,5 +18,7 @@ uint64_t state_threads(struct thread *t, struct worker_thread *out, size_t cap);
 uint64_t state_regions(size_t first, struct worker_region *out, size_t cap);
 uint64_t state_hash(void);
 uint64_t state_shared(uint64_t object, uint64_t page, struct worker_shared *out, size_t cap);
+/* Whether the page is shared, and at present another process's or nobody's. */
+bool state_is_elsewhere(gaddr addr);
 
 #endif

@@ -40,7 +40,7 @@ struct one {
     unsigned kind, code;
     uint64_t ticks;
     uint32_t regs;
-    bool is_first, has_call;
+    bool has_kind, has_place, has_call;
 };
 
 static bool is_pages(unsigned kind) { return kind == EV_RELEASE || kind == EV_ACQUIRE; }
@@ -52,18 +52,19 @@ static bool is_written(const struct event *e, uint64_t addr) {
 
 static bool take_one(void *arg, const struct event *e, uint64_t number) {
     struct one *o = arg;
-    bool is_pagers = !e->ticks && !e->regs, is_here = e->ticks == o->ticks && e->regs == o->regs;
-    if (o->is_first) {
-        o->is_first = false;
+    bool is_pagers = !e->ticks && !e->regs;
+    if (!o->has_kind) {
+        o->has_kind = true;
         o->kind = e->kind;
         o->code = e->code;
+    }
+    if (is_pagers) return is_pages(o->kind);
+    if (!o->has_place) {
+        o->has_place = true;
         o->ticks = e->ticks;
         o->regs = e->regs;
-    } else if (is_pagers) {
-        return true;
-    } else if (!is_here) {
-        return false;
     }
+    if (e->ticks != o->ticks || e->regs != o->regs) return false;
     switch (e->kind) {
     case EV_ACQUIRE: o->kind = EV_ACQUIRE; break;
     case EV_SYSCALL:
@@ -85,7 +86,7 @@ static bool take_one(void *arg, const struct event *e, uint64_t number) {
 
 bool inputs_call(const struct recording *r, uint64_t stream, uint64_t event, uint64_t addr, struct call *out, unsigned *kind,
                  unsigned *code) {
-    struct one o = {.out = out, .addr = addr, .is_first = true};
+    struct one o = {.out = out, .addr = addr};
     for_events(r, stream, event, event + AT_ONE_PLACE, take_one, &o);
     *kind = o.kind;
     *code = o.code;

@@ -116,7 +116,7 @@ void why_print(const struct why *w, FILE *to) {
     print_place(to, &w->asked);
     fputs(" = ", to);
     print_value(to, w->value, w->n_value, w->asked.len);
-    fputc('\n', to);
+    fputs(w->is_elsewhere ? ", as this process left it: other processes may have changed it since\n" : "\n", to);
     for (size_t i = 0; i < w->n; i++) {
         size_t n_rounds, n = repeated(w, i, &n_rounds);
         if (n) fprintf(to, "      ... and so %zu times more, until\n", n_rounds);

@@ -343,6 +343,8 @@ bool why_ask(struct why *w, const struct why_question *q) {
         return false;
     }
     w->n_value = why_read_value(w, &w->asked, w->value);
+    const struct target_ops *ops = q->target->ops;
+    w->is_elsewhere = !w->asked.is_register && ops->is_elsewhere && ops->is_elsewhere(q->target, w->asked.addr);
     struct machine m = {0};
     if (w->asked.is_register && machine_here(w, &m)) {
         struct known k = value_of(w, &w->asked, &m);

@@ -52,6 +52,7 @@ struct why {
     struct place asked; /* what was asked for, and what it holds */
     uint8_t value[WHY_SHOWN];
     size_t n_value;
+    bool is_elsewhere; /* shared memory: the value is what this process left there */
     struct why_step *steps;
     size_t n, room;
 };
