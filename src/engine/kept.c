@@ -261,14 +261,16 @@ static void save_region(struct region *r) {
     arena_free_pages(c.buf, c.code_bytes + c.meta_bytes);
 }
 
-#define SELDOM (16ul << 10) /* bytes of an image that are written for one more process that lacks something */
+#define BLOCK_BYTES (10ul << 10) /* of an image are written in the time that one block takes to translate, about */
 
-/* A little growth is not worth the writing to each process, but to one of many, the fewer the larger the image: what they all
- * lack is translated by all. */
+/* What a process lacks is translated again by each that needs it. Of those one writes an image with it, chosen so that all of them
+ * together have lost about as much as the writing takes: the less they lack, and the larger the image, the more of them. */
 static bool is_worth_saving(const struct region *r) {
     uint64_t bytes = (uint64_t)(r->code_next - r->base) + (uint64_t)(r->end - r->meta_next);
-    uint64_t little = (uint64_t)SYS(getpid) % (bytes / SELDOM + 1) == 0 ? 0 : r->kept.blocks / 128 + 4;
-    return r->n_blocks > r->kept.blocks + little;
+    uint64_t lacked = r->n_blocks - r->kept.blocks;
+    if (r->n_blocks <= r->kept.blocks) return false;
+    if (lacked > r->kept.blocks / 128 + 4) return true;
+    return (uint64_t)SYS(getpid) * 0x9e3779b97f4a7c15ull >> 32 < (lacked * BLOCK_BYTES << 32) / bytes;
 }
 
 void kept_save(void) {
