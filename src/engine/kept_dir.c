@@ -13,6 +13,7 @@
 #define TEMP_PREFIX ".new-"
 #define TEMP_OLD 600 /* seconds: whoever wrote it is gone */
 #define RLIMIT_FSIZE_ 1
+#define UNUSED_LONG 172800 /* seconds: many file systems note a use once a day */
 
 static char dir[512];
 static uint64_t build_id;
@@ -136,11 +137,27 @@ void kept_dir_trim(void) {
     SYS(close, fd);
 }
 
+/* Those of one size; NULL: none. */
+static struct file *oldest_of(struct file *files, size_t n, uint64_t bytes) {
+    struct file *oldest = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (files[i].size == bytes && (!oldest || files[i].used < oldest->used)) oldest = &files[i];
+    return oldest;
+}
+
 bool kept_dir_has_room(uint64_t bytes) {
-    uint64_t total;
+    uint64_t total, such = 0;
+    int64_t now[2] = {0, 0};
     long fd = open_dir();
     if (fd < 0) return false;
-    list_files((int)fd, list, ARRAY_LEN(list), &total);
+    SYS(clock_gettime, 0 /* CLOCK_REALTIME */, now);
+    size_t n = list_files((int)fd, list, ARRAY_LEN(list), &total);
+    for (size_t i = 0; i < n; i++)
+        if (list[i].size == bytes) such += bytes;
+    bool has = such + bytes <= dir_limit / 4;
+    struct file *oldest = has ? NULL : oldest_of(list, n, bytes);
+    if (oldest && oldest->used + UNUSED_LONG < (uint64_t)now[0] && such <= dir_limit / 4)
+        has = SYS(unlinkat, fd, oldest->name, 0) == 0;
     SYS(close, fd);
-    return total + bytes <= dir_limit / 2;
+    return has;
 }

@@ -38,7 +38,8 @@ void kept_dir_write(const char *name, const struct kept_part *parts, size_t n, u
 
 /* Removes files when all of them together are too large: those not used for longest. */
 void kept_dir_trim(void);
-/* Whether there is room for a file that is not needed much: half of all is enough for them. */
+/* Whether there is room for one more file of a kind that is not needed much, known by its size: a quarter of all is enough for them.
+ * One that was not used for long makes way. */
 bool kept_dir_has_room(uint64_t bytes);
 
 #endif

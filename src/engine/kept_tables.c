@@ -117,6 +117,9 @@ void kept_tables_save(void) {
     struct stat st;
     long fd = kept_dir_open(name, &st);
     if (fd >= 0) SYS(close, fd); /* somebody else was quicker */
-    if (fd < 0 && kept_dir_has_room(FILE_SIZE)) write_for(name, wanted);
+    if (fd < 0 && kept_dir_has_room(FILE_SIZE)) {
+        write_for(name, wanted);
+        kept_dir_trim();
+    }
     wanted = 0;
 }

@@ -7,6 +7,8 @@ misses() { # of returns, jumps and calls, in the tables
     "$REPRISE" run --debug stats=1 -- "$@" 2>&1 >/dev/null | sed -n 's/.*missed returns \([0-9]*\), jumps \([0-9]*\), calls \([0-9]*\)/\1 + \2 + \3/p'
 }
 set -f
+same $program
+truncate -s 400M "$dir/0123456789abcdef" # in a directory that is full of other things, too
 for i in $(seq 12); do
     same $program
     [ -n "$(tables)" ] && break
