@@ -532,6 +532,7 @@ void start_here(uint64_t *sp) {
     t->tb->rflags = 0x202;
     if (the_mode == &mode_record) record_start(t, &l.r, o.parent);
     signals_apply_mask(t);
+    t->kicked = the_mode != &mode_replay; /* a kick may have come while the program before executed this one */
     if (o.traced) traced_after_exec(t);
     if (o.crash) crash_on_purpose();
     engine_run(t->tb);
