@@ -84,8 +84,8 @@ static bool take_one(void *arg, const struct event *e, uint64_t number) {
 
 #define AT_ONE_PLACE 256 /* events */
 
-bool inputs_call(const struct recording *r, uint64_t stream, uint64_t event, uint64_t addr, struct call *out, unsigned *kind,
-                 unsigned *code) {
+bool inputs_call(const struct recording *r, uint64_t stream, uint64_t event, uint64_t addr, struct call *out,
+                 unsigned *kind, unsigned *code) {
     struct one o = {.out = out, .addr = addr};
     for_events(r, stream, event, event + AT_ONE_PLACE, take_one, &o);
     *kind = o.kind;

@@ -25,8 +25,8 @@ struct opened {
 
 /* The call, at the place of event number `event`, that has written to addr (0: that has a result); false: something else has, whose kind
  * and code are given. */
-bool inputs_call(const struct recording *, uint64_t stream, uint64_t event, uint64_t addr, struct call *out, unsigned *kind,
-                 unsigned *code);
+bool inputs_call(const struct recording *, uint64_t stream, uint64_t event, uint64_t addr, struct call *out,
+                 unsigned *kind, unsigned *code);
 /* What descriptor fd was before that event. */
 void inputs_descriptor(const struct recording *, uint64_t stream, uint64_t event, int fd, struct opened *out);
 /* The last call in [from, to) that mapped, moved or unmapped the byte at addr; false: none. */
