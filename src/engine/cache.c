@@ -4,6 +4,7 @@
 
 #include "engine/engine.h"
 #include "engine/hints.h"
+#include "engine/preset.h"
 #include "engine/tables.h"
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
@@ -510,6 +511,10 @@ static struct region *far_region(gaddr pc) {
 struct region *cache_region_for(gaddr pc) {
     struct region *kept = cache_kept_region(pc);
     if (kept && pc >= kept->kept.file.text_start && pc < kept->kept.file.text_end && region_has_room(kept)) return kept;
+    return cache_region_apart(pc);
+}
+
+struct region *cache_region_apart(gaddr pc) {
     struct region *r = pc >= 0x80000000ul ? far_region(pc) : NULL;
     full = !r && pc >= 0x80000000ul && backlog;
     if (r || full) return r;
@@ -664,25 +669,26 @@ static bool has_site(const struct insn_map *m) {
     return spill == SPILL_CALL || spill == SPILL_CALL_IND;
 }
 
-void cache_invalidate(struct block *b) {
+static void forget_ways(struct region *kept, gaddr pc) {
+    tables_forget(pc);
+    if (kept && kept->presets) preset_forget(kept, pc);
+}
+
+static void take_out(struct block *b) {
     if (b->dead) return;
     b->dead = true;
     struct region *home = region_at((uint64_t)b), *r = kept_of(b);
     if (home) home->n_dead++;
-    if (r) {
-        r->tainted = true;
-        r->presets = NULL;
-    }
     if (cache_find(b->pc) == b) record(r, b->pc, KEY_BLOCK, 0);
     forget_site(b, b->pc);
-    tables_forget(b->pc);
+    forget_ways(r, b->pc);
     for (int i = 0; i < b->n_insns; i++) {
         gaddr pc = b->pc + b->map[i].guest_off;
         if (!has_site(&b->map[i])) continue;
         gaddr next = i + 1 < b->n_insns ? b->pc + b->map[i + 1].guest_off : b->end;
         if (cache_find_call(pc) == b) record(r, pc, KEY_CALL, 0);
         forget_site(b, next);
-        tables_forget(next);
+        forget_ways(r, next);
     }
     while (b->incoming) unlink_exit(b->incoming);
     for (int i = 0; i < b->n_exits; i++) unlink_exit(&b->exits[i]);
@@ -692,12 +698,21 @@ void cache_invalidate(struct block *b) {
                      __ATOMIC_RELEASE); /* all see it: dispatch.c */
 }
 
-static size_t invalidate_list(struct block *b, gaddr page, gaddr lo, gaddr hi) {
+void cache_invalidate(struct block *b) {
+    struct region *r = kept_of(b);
+    if (r) {
+        r->tainted = true;
+        r->presets = NULL;
+    }
+    take_out(b);
+}
+
+static size_t each_in_list(struct block *b, gaddr page, gaddr lo, gaddr hi, void (*take)(struct block *)) {
     size_t n = 0;
     for (struct block *next; b; b = next) {
         next = b->next_on_page[link_of_page(b, page)];
         if (b->pc >= hi || b->end <= lo) continue;
-        cache_invalidate(b);
+        take(b);
         n++;
     }
     return n;
@@ -746,8 +761,8 @@ size_t cache_invalidate_range(gaddr lo, gaddr hi) {
     }
     for (gaddr page = PAGE_DOWN(lo); page < hi; page += PAGE_SIZE) {
         struct region *kept = cache_kept_region(page);
-        if (kept) n += invalidate_list(first_on_page(kept, page), page, lo, hi);
-        n += invalidate_list(first_on_page(NULL, page), page, lo, hi);
+        if (kept) n += each_in_list(first_on_page(kept, page), page, lo, hi, cache_invalidate);
+        n += each_in_list(first_on_page(NULL, page), page, lo, hi, cache_invalidate);
     }
     return n;
 }
@@ -755,9 +770,8 @@ size_t cache_invalidate_range(gaddr lo, gaddr hi) {
 void cache_invalidate_at(gaddr pc) {
     gaddr page = PAGE_DOWN(pc);
     struct region *kept = cache_kept_region(pc);
-    if (kept) invalidate_list(first_on_page(kept, page), page, pc, pc + 1);
-    invalidate_list(first_on_page(NULL, page), page, pc, pc + 1);
-    if (kept) kept->tainted = true; /* also if there was none: the next one is not what others want */
+    if (kept) each_in_list(first_on_page(kept, page), page, pc, pc + 1, take_out);
+    each_in_list(first_on_page(NULL, page), page, pc, pc + 1, take_out);
 }
 
 void cache_safepoint(struct tblock *t) {

@@ -105,7 +105,7 @@ struct region {
     uint64_t filled[TABLE_PAGES / 64]; /* a bit for each page of the tables that has got them */
     bool is_kept;
     bool is_loaded; /* it came from a file, with blocks that no hint (hints.h) knows of */
-    bool tainted;   /* not to be saved: something in it was invalidated */
+    bool tainted;   /* not to be saved: something in it is not what the file has, or had */
     bool
         changed; /* some of the file's code may be another by now; none of the blocks is older than that (flags_are_dead) */
     bool kept_strays; /* something in it was made for a block of a kept region */
@@ -123,6 +123,8 @@ bool region_holds(const struct region *r, const void *p);
 
 /* The region where code of guest address pc goes, with room for at least one block; NULL: none can be had. */
 struct region *cache_region_for(gaddr pc);
+/* The same, but not where it would be kept: for what only this process wants. */
+struct region *cache_region_apart(gaddr pc);
 /* Where code that is emitted next must end. */
 uint8_t *cache_code_end(const struct region *r);
 /* Reserve records in a region; NULL if it is full. */
@@ -164,7 +166,7 @@ void cache_link(struct exit *x, struct block *to, uint8_t *entry);
 void cache_invalidate(struct block *b);
 /* Every block that has a byte in [lo, hi). Returns how many there were. */
 size_t cache_invalidate_range(gaddr lo, gaddr hi);
-/* Every block that holds the instruction at pc, whose bytes have not changed; kept translations around it will not be saved. */
+/* Every block that holds the instruction at pc, whose bytes have not changed: a breakpoint there came or went. */
 void cache_invalidate_at(gaddr pc);
 
 void cache_table_set(uint64_t table, gaddr pc, const void *host);

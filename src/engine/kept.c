@@ -227,7 +227,7 @@ static bool disk_has_as_much(const struct region *r) {
 /* Links what was not worth a page to this process, and remembers what the tables lead to: later ones find it done. */
 static void complete(struct region *r) {
     for (struct block *b = r->blocks; b; b = b->next_in_region)
-        for (int i = 0; i < b->n_exits; i++) {
+        for (int i = 0; i < b->n_exits && !b->dead; i++) {
             struct exit *x = &b->exits[i];
             struct block *to = x->to ? NULL : cache_find(x->target);
             if (!to || to->dead || !region_holds(r, to)) continue;

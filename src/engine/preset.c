@@ -9,7 +9,7 @@
 #define SLOTS (TABLES_SIZE / 8)
 
 struct preset_entry {
-    uint32_t host; /* offset from the region's base */
+    uint32_t host; /* offset from the region's base; 0: it was taken out */
     uint32_t slot; /* in the page */
 };
 
@@ -31,7 +31,7 @@ static void fill_page(const struct region *r, size_t page, uint64_t *slots) {
     uint64_t empty = table_stub((LAYOUT_TABLES + page * PAGE_SIZE) & -(8 * TABLE_ENTRIES));
     for (uint32_t i = p->first[page]; i < p->first[page + 1]; i++) {
         uint64_t *slot = &slots[p->entries[i].slot];
-        if (*slot == empty) __atomic_store_n(slot, (uint64_t)(r->base + p->entries[i].host), __ATOMIC_RELEASE);
+        if (*slot == empty && p->entries[i].host) __atomic_store_n(slot, (uint64_t)(r->base + p->entries[i].host), __ATOMIC_RELEASE);
     }
 }
 
@@ -43,6 +43,28 @@ void preset_fill(struct region *r, size_t page) {
 
 void preset_write(const struct region *r, uint64_t *tables) {
     for (size_t page = 0; page < TABLE_PAGES; page++) fill_page(r, page, tables + page * PAGE_SLOTS);
+}
+
+/* The entries of a page are in the order of their slots. */
+static struct preset_entry *find_entry(struct preset *p, size_t page, uint32_t slot) {
+    uint32_t lo = p->first[page], hi = p->first[page + 1], end = hi;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (p->entries[mid].slot < slot)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < end && p->entries[lo].slot == slot ? &p->entries[lo] : NULL;
+}
+
+void preset_forget(struct region *r, gaddr pc) {
+    for (uint64_t table = LAYOUT_TABLES; table <= TABLE_CALL; table += 8 * TABLE_ENTRIES) {
+        size_t slot = (size_t)(table_slot(table, pc) - (uint64_t *)LAYOUT_TABLES);
+        struct preset_entry *e = find_entry(r->presets, slot / PAGE_SLOTS, (uint32_t)(slot % PAGE_SLOTS));
+        if (e) e->host = 0;
+    }
+    r->presets_grown = true;
 }
 
 /* ---- making them ---- */
@@ -79,7 +101,7 @@ static void propose_old(struct draft *d) {
     const struct preset *p = d->r->presets;
     for (size_t page = 0; p && page < TABLE_PAGES; page++)
         for (uint32_t i = p->first[page]; i < p->first[page + 1]; i++)
-            propose_slot(d, page * PAGE_SLOTS + p->entries[i].slot, p->entries[i].host);
+            if (p->entries[i].host) propose_slot(d, page * PAGE_SLOTS + p->entries[i].slot, p->entries[i].host);
 }
 
 /* Which returns lead here is not known. */

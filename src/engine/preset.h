@@ -3,7 +3,8 @@
  * Every process starts with empty tables. One that runs from kept translations would miss at each return and indirect branch
  * once; so a kept region lists, by page of the tables, the entries that lead into itself. When a page has been missed often
  * enough to be worth having, all of the region's entries go into it at once.
- * Invariant: a region in which a block was invalidated has no presets: what they lead to may be gone. */
+ * Invariant: no entry leads to a block that was invalidated. Those of a block that goes for a breakpoint are taken out; a region
+ * whose code changes loses all of them. */
 #ifndef REPRISE_PRESET_H
 #define REPRISE_PRESET_H
 
@@ -21,5 +22,8 @@ void preset_write(const struct region *r, uint64_t *tables);
 
 /* Whether that has been done, or there is nothing to do. */
 bool preset_is_filled(const struct region *r, size_t page);
+
+/* Takes out what r has for pc, in all tables. Caller holds cache_lock. */
+void preset_forget(struct region *r, gaddr pc);
 
 #endif

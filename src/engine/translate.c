@@ -254,7 +254,7 @@ struct block *translate(gaddr pc, enum entry_kind reason) {
     b.exact_flags = cache_stats.blocks >= single_from;
     build_unroll(&b);
     build_find_liveness(&b);
-    b.r = cache_region_for(pc);
+    b.r = build_has_break(pc) ? cache_region_apart(pc) : cache_region_for(pc);
     if (!b.r) return NULL; /* cache_is_full */
     struct block *blk = build_block(&b, pc, reason);
     CHECK(blk);
@@ -275,9 +275,14 @@ struct block *translate(gaddr pc, enum entry_kind reason) {
     return blk;
 }
 
+/* Where more code for a block goes: what is kept must not lead to what is not. */
+static struct region *region_beside(const struct block *b) {
+    return b->is_kept ? cache_region_for(b->pc) : cache_region_apart(b->pc);
+}
+
 uint8_t *translate_entry(struct block *b, enum entry_kind kind) {
     if (b->entry[kind]) return b->entry[kind];
-    struct region *r = cache_region_for(b->pc);
+    struct region *r = region_beside(b);
     if (!r || b->dead) return NULL; /* making room may have evicted it */
     struct emitter e = {.p = r->code_next, .end = cache_code_end(r)};
     uint8_t *at = emit_entry(&e, r, b, kind);
@@ -289,7 +294,7 @@ uint8_t *translate_entry(struct block *b, enum entry_kind kind) {
 }
 
 uint8_t *translate_ret_entry(struct block *b) {
-    struct region *r = cache_region_for(b->pc);
+    struct region *r = region_beside(b);
     if (!r || b->dead) return NULL;
     struct emitter e = {.p = r->code_next, .end = cache_code_end(r)};
     uint8_t *at = e.p;

@@ -83,7 +83,7 @@ struct shared_tables {
     struct shared_sharer sharers[CHANNEL_RINGS];
     struct shared_object objects[SHARED_OBJECTS];
     struct shared_chunk chunks[SHARED_CHUNKS];
-    uint64_t ended[SHARED_STREAMS / 64]; /* replay: streams that have ended */
+    uint64_t ended[SHARED_STREAMS / 64]; /* streams that have their last event */
     struct shared_page pages[SHARED_CHUNKS * SHARED_CHUNK_PAGES];
 };
 

@@ -174,8 +174,9 @@ static void end_of_process(struct thread *t, int status) {
     process_clear_words(t->process);
     thread_leave_mutexes(t);
     log_exit(t, EV_END, status);
+    stream_commit();
+    shared_ended(); /* before the ring is another's, and our entry in the tables with it */
     stream_close();
-    shared_ended();
 }
 
 /* A process whose memory is another's ends: only its R-thread is gone. */

@@ -29,13 +29,8 @@ static void await_version(struct thread *t, const struct event *e, struct shared
     }
 }
 
-static bool has_ended(uint64_t stream) {
-    if (stream >= SHARED_STREAMS) return true;
-    return __atomic_load_n(&shared_tables()->ended[stream / 64], __ATOMIC_ACQUIRE) >> (stream % 64) & 1;
-}
-
 static void await_end(struct thread *t, const struct event *e, uint64_t stream) {
-    for (int i = 0; !has_ended(stream); i++) {
+    for (int i = 0; stream < SHARED_STREAMS && !shared_has_ended(stream); i++) {
         struct __kernel_timespec ms = {0, 1000000};
         SYS(nanosleep, &ms, 0);
         if (i == STUCK_AFTER * 100) replay_diverged(t, e, "the owner of a shared page does not end", stream, 0);
@@ -44,9 +39,8 @@ static void await_end(struct thread *t, const struct event *e, uint64_t stream) 
 
 void replay_note_end(void) {
     struct shared_tables *s = the_channel->shares ? shared_tables() : NULL;
-    uint64_t stream = the_stream.number;
-    if (!s || stream >= SHARED_STREAMS) return;
-    __atomic_fetch_or(&s->ended[stream / 64], 1ull << (stream % 64), __ATOMIC_RELEASE);
+    if (!s) return;
+    shared_set_ended(the_stream.number);
     __atomic_add_fetch(&s->progress, 1, __ATOMIC_RELAXED);
 }
 

@@ -42,6 +42,16 @@ static bool is_over; /* nothing is tracked any more */
 
 bool shared_is_on(void) { return !is_over && shared_tables(); }
 
+void shared_set_ended(uint64_t stream) {
+    if (stream >= SHARED_STREAMS) return;
+    __atomic_fetch_or(&shared_tables()->ended[stream / 64], 1ull << (stream % 64), __ATOMIC_RELEASE);
+}
+
+bool shared_has_ended(uint64_t stream) {
+    if (stream >= SHARED_STREAMS) return false;
+    return __atomic_load_n(&shared_tables()->ended[stream / 64], __ATOMIC_ACQUIRE) >> (stream % 64) & 1;
+}
+
 static uint64_t mix(uint64_t h, uint64_t v) {
     h = (h ^ v) * 0x9e3779b97f4a7c15ull;
     return h ^ h >> 29;

@@ -23,6 +23,9 @@ extern uint64_t shared_acquired; /* counted up whenever a page had to be waited 
 struct shared_tables *shared_tables(void);
 /* Whether memory is tracked in this process: there are tables, and it has not been abandoned. */
 bool shared_is_on(void);
+/* Streams that have their last event. Those with numbers that are too high for the table are not known. */
+void shared_set_ended(uint64_t stream);
+bool shared_has_ended(uint64_t stream);
 /* Index of a page in the tables. `first`: the owner of the whole chunk, if it is new. */
 uint64_t shared_index(struct shared_at at, uint64_t first);
 /* The file's slot; *is_first: it had none until now. SHARED_OBJECTS: no room. */
@@ -134,7 +137,7 @@ void shared_forget_pager(void);
 /* Ends the pager, for a call that wants to be made by the only thread of a process; pages stay ours. True: there was one, and it is
  * to be started again. */
 bool shared_end_pager(void);
-/* The stream has its last event. */
+/* The stream has its last event; its ring is about to be another's. */
 void shared_ended(void);
 
 /* Whether R-threads wait for pages. */

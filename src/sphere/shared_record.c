@@ -47,6 +47,7 @@ static struct shared_sharer *self;
 static struct thread *pager;
 static uint32_t pager_is_up; /* futex */
 static bool pager_ends;
+static bool has_left; /* our entry in the tables may be another's */
 static uint64_t last_take_ns;
 static uint64_t quiet_at; /* what the bell was when there was no request, plus one; 0: not known */
 
@@ -89,6 +90,7 @@ bool shared_sharer_lives(const struct shared_sharer *s) {
 
 static enum fate fate_of(uint64_t owner) {
     struct shared_sharer *s = &shared_tables()->sharers[OWNER_RING(owner)];
+    if (shared_has_ended(OWNER_STREAM(owner))) return ENDED; /* the ring may be another's by now */
     if (__atomic_load_n(&s->stream, __ATOMIC_ACQUIRE) != OWNER_STREAM(owner)) return KILLED;
     if (__atomic_load_n(&s->ended, __ATOMIC_ACQUIRE)) return ENDED;
     return shared_sharer_lives(s) ? ALIVE : KILLED;
@@ -202,9 +204,11 @@ static bool inherit(struct thread *t, struct shared_at at, struct shared_page *p
     uint64_t seen = __atomic_load_n(&p->owner, __ATOMIC_ACQUIRE);
     if (seen && seen != owner) return false;
     if (!__atomic_compare_exchange_n(&p->owner, &seen, me, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return false;
-    if (fate == KILLED) { /* its other threads are on their way out, too */
+    static uint64_t awaited_end;
+    if (fate == KILLED && awaited_end != owner) { /* its other threads are on their way out, too */
         struct __kernel_timespec ms = {0, 1000000};
         SYS(nanosleep, &ms, 0);
+        awaited_end = owner;
     }
     __atomic_add_fetch(&p->version, 1, __ATOMIC_RELEASE);
     if (!addr) addr = shared_address_of(at);
@@ -548,7 +552,10 @@ bool shared_claim_file(struct thread *t, uint64_t object, uint64_t bytes) {
 }
 
 void shared_ended(void) {
-    if (me) __atomic_store_n(&self->ended, 1, __ATOMIC_RELEASE);
+    if (!me) return;
+    __atomic_store_n(&has_left, true, __ATOMIC_SEQ_CST);
+    shared_set_ended(OWNER_STREAM(me));
+    __atomic_store_n(&self->ended, 1, __ATOMIC_RELEASE);
 }
 
 bool shared_is_dead(uint32_t tid) {
@@ -590,6 +597,7 @@ static void pager_main(struct thread *t) {
         if (!shared_is_wanted()) {
             __atomic_store_n(&self->sleeps, 1, __ATOMIC_SEQ_CST);
             if (!shared_is_wanted()) wait_on(&self->bell, seen, 1000000000);
+            while (__atomic_load_n(&has_left, __ATOMIC_SEQ_CST)) SYS(pause); /* the process ends */
             __atomic_store_n(&self->sleeps, 0, __ATOMIC_SEQ_CST);
             continue;
         }
