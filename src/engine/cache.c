@@ -597,8 +597,8 @@ static struct block *find_on_page(struct block *b, gaddr page, gaddr pc) {
 struct block *cache_find_around(gaddr pc) {
     gaddr page = PAGE_DOWN(pc);
     struct region *kept = cache_kept_region(pc);
-    struct block *b = kept ? find_on_page(first_on_page(kept, page), page, pc) : NULL;
-    return b ? b : find_on_page(first_on_page(NULL, page), page, pc);
+    struct block *b = find_on_page(first_on_page(NULL, page), page, pc); /* if kept is there, too: a few that have breakpoints */
+    return b || !kept ? b : find_on_page(first_on_page(kept, page), page, pc);
 }
 
 void cache_commit(struct region *r, struct block *b, uint8_t *code_end) {

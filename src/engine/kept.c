@@ -273,6 +273,15 @@ static bool is_worth_saving(const struct region *r) {
     return (uint64_t)SYS(getpid) * 0x9e3779b97f4a7c15ull >> 32 < (lacked * BLOCK_BYTES << 32) / bytes;
 }
 
+/* Blocks that had to go for breakpoints stay in the image as rubble. */
+static bool is_worn(const struct region *r) { return r->n_dead > r->n_blocks / 2 + 64; }
+
+static void remove_image(const struct region *r) {
+    char name[KEPT_NAME];
+    image_name(name, &r->kept.file);
+    SYS(unlink, name);
+}
+
 void kept_save(void) {
     if (!kept_dir_is_there()) return;
     bool wrote = false;
@@ -280,6 +289,10 @@ void kept_save(void) {
     for (struct region *r = region_first(); r; r = r->next) {
         if (!r->is_kept || r->retired || r->tainted || !is_worth_saving(r)) continue;
         if (disk_has_as_much(r)) continue;
+        if (is_worn(r)) {
+            remove_image(r); /* the next one starts afresh */
+            continue;
+        }
         save_region(r);
         wrote = true;
     }
