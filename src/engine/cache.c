@@ -597,7 +597,8 @@ static struct block *find_on_page(struct block *b, gaddr page, gaddr pc) {
 struct block *cache_find_around(gaddr pc) {
     gaddr page = PAGE_DOWN(pc);
     struct region *kept = cache_kept_region(pc);
-    struct block *b = find_on_page(first_on_page(NULL, page), page, pc); /* if kept is there, too: a few that have breakpoints */
+    /* if there is a kept one, too: a few that have breakpoints */
+    struct block *b = find_on_page(first_on_page(NULL, page), page, pc);
     return b || !kept ? b : find_on_page(first_on_page(kept, page), page, pc);
 }
 

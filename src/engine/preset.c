@@ -31,7 +31,8 @@ static void fill_page(const struct region *r, size_t page, uint64_t *slots) {
     uint64_t empty = table_stub((LAYOUT_TABLES + page * PAGE_SIZE) & -(8 * TABLE_ENTRIES));
     for (uint32_t i = p->first[page]; i < p->first[page + 1]; i++) {
         uint64_t *slot = &slots[p->entries[i].slot];
-        if (*slot == empty && p->entries[i].host) __atomic_store_n(slot, (uint64_t)(r->base + p->entries[i].host), __ATOMIC_RELEASE);
+        if (*slot == empty && p->entries[i].host)
+            __atomic_store_n(slot, (uint64_t)(r->base + p->entries[i].host), __ATOMIC_RELEASE);
     }
 }
 
