@@ -162,7 +162,8 @@ struct thread {
     bool kicked;           /* somebody may have begun to */
     struct trace_follow {
         int tracer; /* 0: nobody follows */
-        int event;  /* PTRACE_EVENT_* for the parent */
+        struct tracee *parent;
+        int event; /* PTRACE_EVENT_* for the parent */
         uint32_t options;
         bool seized;
         bool shows_end;     /* the parent stops again when the child has left its memory */

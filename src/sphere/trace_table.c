@@ -142,7 +142,7 @@ struct tracee *trace_claim(int tid, int tgid, int tracer) {
         e->visits = e->seized = e->reported = e->regs_changed = e->extended_changed = e->mask_changed = false;
         e->noticed = e->listens = e->was_interrupted = false;
         e->how = RESUME_CONT;
-        e->signal = e->status = e->stop_code = e->stop_sender = 0;
+        e->signal = e->status = e->stop_code = e->stop_sender = e->born = 0;
         e->message = 0;
         memset(e->debug_regs, 0, sizeof e->debug_regs);
         e->letter.kind = LETTER_NONE;

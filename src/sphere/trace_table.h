@@ -77,6 +77,7 @@ struct tracee {
     uint32_t bell; /* futex: counted up when it is let go or asked for something */
     int32_t tid, tgid;
     int32_t tracer; /* process */
+    int32_t born;   /* the child that it makes knows its tracer, and may have ended by now */
     uint32_t wants; /* enum trace_want */
     uint32_t options;
     bool seized;

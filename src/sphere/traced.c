@@ -530,7 +530,7 @@ bool traced_signal(struct thread *t, struct pending_signal *s, uint8_t *flags) {
 #define CHILD_WAIT_US 100
 
 struct trace_follow traced_follows(const struct thread *t, uint64_t flags) {
-    const struct tracee *e = t->tracee;
+    struct tracee *e = t->tracee;
     struct trace_follow f = {0};
     if (!e || (flags & CLONE_UNTRACED)) return f;
     f.shows_end = (flags & CLONE_VFORK) && (e->options & PTRACE_O_TRACEVFORKDONE);
@@ -540,13 +540,14 @@ struct trace_follow traced_follows(const struct thread *t, uint64_t flags) {
     if (!(e->options & 1u << event)) return f;
     f.event = event;
     f.tracer = e->tracer;
+    f.parent = e;
+    e->born = 0;
     f.options = e->options;
     f.seized = e->seized;
     return f;
 }
 
-void traced_born(struct thread *child, const struct trace_follow *f) {
-    if (!f->tracer) return;
+static void be_followed(struct thread *child, const struct trace_follow *f) {
     struct tracee *e = trace_claim(child->tid, child->tgid, f->tracer);
     if (!e) return;
     e->options = f->options;
@@ -557,20 +558,26 @@ void traced_born(struct thread *child, const struct trace_follow *f) {
     signals_catch_all(child->process);
 }
 
+void traced_born(struct thread *child, const struct trace_follow *f) {
+    if (!f->tracer) return;
+    be_followed(child, f);
+    __atomic_store_n(&f->parent->born, child->tid, __ATOMIC_RELEASE);
+}
+
 static void note_event(struct thread *t, int event, int tid) {
     t->trace_event = event;
     t->trace_message = (uint64_t)tid;
 }
 
-/* The tracer, once it hears of the child, may ask for it. */
-static void await_born(int tid) {
+/* The tracer, once it hears of the child, may ask for it. Looking for the child's entry would not do: the tracer may be done with it. */
+static void await_born(const struct tracee *parent, int tid) {
     struct __kernel_timespec nap = {0, CHILD_WAIT_US * 1000};
-    while (!trace_find(tid) && SYS(kill, tid, 0) == 0) SYS(nanosleep, &nap, 0);
+    while (__atomic_load_n(&parent->born, __ATOMIC_ACQUIRE) != tid && !task_is_over(tid)) SYS(nanosleep, &nap, 0);
 }
 
 void traced_has_child(struct thread *t, const struct trace_follow *f, int tid) {
     if (!f->tracer || !t->tracee) return;
-    await_born(tid);
+    await_born(f->parent, tid);
     note_event(t, f->event, tid);
 }
 
@@ -579,7 +586,7 @@ bool traced_watches_vfork(const struct trace_follow *f) { return f->event == PTR
 void traced_vforked(struct thread *t, const struct trace_follow *f, int tid, uint32_t *not_left) {
     if (f->event && t->tracee) {
         if (the_mode->trace_turn) the_mode->trace_turn(t, true);
-        await_born(tid);
+        await_born(f->parent, tid);
         note_event(t, f->event, tid);
         t->stopped_inside = true;
         stop_for_event(t, t->tb->gpr[RAX]);
