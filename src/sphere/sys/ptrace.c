@@ -244,7 +244,7 @@ static long let_go(struct tracee *e, enum trace_resume how, uint64_t signal) {
 static long interrupt(struct tracee *e) {
     if (!e->seized) return -EIO;
     __atomic_or_fetch(&e->wants, TRACE_WANT_TRAP, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == TRACEE_RUNS) trace_kick(e->tgid, e->tid);
+    trace_kick(e->tgid, e->tid); /* stopped, too: it may be about to make a call that waits */
     if (__atomic_load_n(&e->listens, __ATOMIC_ACQUIRE)) {
         e->was_interrupted = true;
         SYS(kill, e->tgid, SIGCONT_);
