@@ -104,11 +104,11 @@ static long tell(const struct wait *w, struct tracee *e) {
     return put(w->a[1], &status, 4) && put(w->a[3], &usage, sizeof usage) ? tid : -EFAULT;
 }
 
-/* A child has ended, and the kernel has told. */
-static void forget(const struct wait *w, long ret) {
-    if (w->nr != __NR_wait4 || ret <= 0 || SYS(kill, ret, 0) != -ESRCH) return;
-    trace_remove_member((int)ret);
-    struct tracee *e = trace_find((int)ret);
+/* The kernel has told of a child. If that has ended, and is no zombie any more, nobody is to be told again. */
+static void forget(int pid) {
+    if (pid <= 0 || SYS(kill, pid, 0) != -ESRCH) return;
+    trace_remove_member(pid);
+    struct tracee *e = trace_find(pid);
     if (e && e->tracer == (int)SYS(getpid)) trace_free(e);
 }
 
@@ -142,22 +142,42 @@ static long wait_for_bell(struct thread *t, struct trace_waiter *w, uint32_t see
     return 0;
 }
 
+/* As the kernel does it: what else there is in a siginfo stays as it was. */
+static bool put_of_kernel(gaddr to, const struct siginfo_raw *info) {
+    return !to || (put(to, info, 12) && put(to + offsetof(struct siginfo_raw, w), info->w, 12));
+}
+
+/* *child: who has been told of; 0: nobody. */
+static long ask_kernel(const struct wait *w, int *child) {
+    if (w->nr != __NR_waitid) {
+        long ret = gate_syscall(__NR_wait4, w->a);
+        *child = ret > 0 ? (int)ret : 0;
+        return ret;
+    }
+    struct siginfo_raw info = {0};
+    uint64_t a[6] = {w->a[0], w->a[1], (uint64_t)&info, w->a[3], w->a[4], 0};
+    long ret = gate_syscall(__NR_waitid, a);
+    *child = ret == 0 ? (int)info.w[0] : 0;
+    return ret == GATE_ABORTED || put_of_kernel(w->a[2], &info) ? ret : -EFAULT;
+}
+
 static long wait_once(struct thread *t, const struct wait *w, struct trace_waiter *waiter) {
     uint32_t seen = waiter ? __atomic_load_n(&waiter->bell, __ATOMIC_SEQ_CST) : 0;
     bool any;
+    int child;
     struct tracee *e = find(w, &any, false);
     if (e) return tell(w, e);
-    long ret = gate_syscall((long)w->nr, w->a);
+    long ret = ask_kernel(w, &child);
     if (ret == -ECHILD && any) {
         if (w->options & WNOHANG) return 0;
         ret = waiter ? wait_for_bell(t, waiter, seen) : -ECHILD;
         if (ret == 0) ret = LOOK_AGAIN;
     }
     /* what interrupted us may be what we wait for */
-    if (ret == GATE_ABORTED || ret == -EINTR || ret == LOOK_AGAIN || (ret == 0 && (w->options & WNOHANG)))
+    if (ret == GATE_ABORTED || ret == -EINTR || ret == LOOK_AGAIN || (ret == 0 && !child))
         e = find(w, &any, ret == LOOK_AGAIN);
     if (e) return tell(w, e);
-    forget(w, ret);
+    forget(child);
     return ret;
 }
 
