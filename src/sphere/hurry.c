@@ -16,6 +16,10 @@ bool hurry_is_kick(const struct siginfo_raw *info) {
     return info->code == KICK_CODE && (info->signo == KICK_SIGNAL || info->signo == SIGCONT_);
 }
 
+bool hurry_may_be_kick(const struct siginfo_raw *info) {
+    return info->signo == KICK_SIGNAL && info->code == 0 && info->w[0] == 0;
+}
+
 /* The kernel keeps one signal of a kind: a fault of the same kind may have swallowed a kick. */
 void hurry_swallowed(struct tblock *tb, int signo) {
     if (signo == KICK_SIGNAL) tb->kick = 0;

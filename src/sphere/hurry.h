@@ -24,6 +24,8 @@ void hurry_hold(void);
 /* Whether a signal that arrived is one of these. */
 #define HURRY_SIGNAL 4 /* SIGILL */
 bool hurry_is_kick(const struct siginfo_raw *info);
+/* Whether it may be one: where a user's signals are as many as RLIMIT_SIGPENDING lets them be, the kernel forgets who sent the next. */
+bool hurry_may_be_kick(const struct siginfo_raw *info);
 
 /* A fault has come. */
 void hurry_swallowed(struct tblock *tb, int signo);

@@ -267,6 +267,11 @@ static bool is_closed_page(int signo, const struct ucontext_raw *uc) {
            cache_contains(uc->mc.rip) && track_write_fault(uc->mc.cr2);
 }
 
+static bool is_kick(const struct thread *t, const struct siginfo_raw *info) {
+    if (hurry_is_kick(info)) return true;
+    return unlikely(hurry_may_be_kick(info)) && (t->tb->kick || trace_was_kicked(t->tid));
+}
+
 void signals_handle(int signo, struct siginfo_raw *info, struct ucontext_raw *uc) {
     struct thread *t = thread_self();
     bool by_kernel = info->code > 0;
@@ -302,7 +307,7 @@ void signals_handle(int signo, struct siginfo_raw *info, struct ucontext_raw *uc
         on_fault(t, info, uc);
         return;
     }
-    if (unlikely(hurry_is_kick(info))) {
+    if (unlikely(is_kick(t, info))) {
         t->tb->kick = 0;
         t->tb->pending = 1;
         t->kicked = true;

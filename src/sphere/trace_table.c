@@ -161,7 +161,22 @@ void trace_free(struct tracee *e) {
 
 /* ---- waking ---- */
 
-void trace_kick(int tgid, int tid) { hurry_foreign(tgid, tid); }
+void trace_kick(int tgid, int tid) {
+    if (table) {
+        uint32_t i = __atomic_fetch_add(&table->n_kicks, 1, __ATOMIC_RELAXED) % TRACE_KICKS;
+        __atomic_store_n(&table->kicks[i], tid, __ATOMIC_RELEASE);
+    }
+    hurry_foreign(tgid, tid);
+}
+
+bool trace_was_kicked(int tid) {
+    bool was = false;
+    for (int32_t *k = table ? table->kicks : NULL; k && k < table->kicks + TRACE_KICKS; k++) {
+        int32_t own = tid;
+        was |= __atomic_compare_exchange_n(k, &own, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    }
+    return was;
+}
 
 void trace_ring(int tracer) {
     for (struct trace_waiter *w = table->waiters; w < table->waiters + TRACE_WAITERS; w++) {

@@ -128,9 +128,13 @@ struct trace_asking {
     } written[TRACE_WRITTEN];
 };
 
+#define TRACE_KICKS 64
+
 struct trace_table {
     uint32_t n_tracees;
     uint32_t n_asked;
+    uint32_t n_kicks;
+    int32_t kicks[TRACE_KICKS]; /* threads that were kicked last */
     uint64_t asked[TRACE_ASKED]; /* the last questions of processes of the sphere that somebody has received */
     struct trace_asking asking[TRACE_ASKING];
     struct trace_waiter waiters[TRACE_WAITERS];
@@ -168,6 +172,8 @@ struct tracee *trace_next(uint32_t *i, int tracer);
 
 /* Has a thread of any process of the sphere look into the table, from wherever it is. */
 void trace_kick(int tgid, int tid);
+/* Whether somebody has, since this was asked last. */
+bool trace_was_kicked(int tid);
 /* Whoever waits in `tracer` looks again. */
 void trace_ring(int tracer);
 
