@@ -66,6 +66,7 @@ static void on_syscall(struct tblock *tb) {
     t->awaits = AWAITS_CALL;
     checkpoint_op(t);
     t->debugged.in_call = true;
+    tb->pending = 0; /* before we look: what comes later sets it again, and the call is not made */
     if (unlikely(signals_is_waiting(t))) {
         gate_retry(tb, next);
         if (signals_will_kill(t) && checkpoint_at_end(t, EVF_AT_GATE, CHECKPOINT_SIGNAL)) return;
@@ -73,7 +74,6 @@ static void on_syscall(struct tblock *tb) {
         stream_commit();
         return;
     }
-    tb->pending = 0;
     /* a turn that ends at the gate needs no event: as if it had been stolen during the call; sched_yield ends it itself */
     if (unlikely(order_is_overdue()) && nr != __NR_sched_yield && order_should_yield(t)) {
         checkpoint_park(t, true);

@@ -388,12 +388,12 @@ static void log_hash(struct thread *t) {
 void record_aborted(struct tblock *tb, uint64_t nr, gaddr next) {
     struct thread *t = tb->thread;
     gate_retry(tb, next);
+    tb->pending = 0;
     bool was_stopped = traced_may(t) && traced_aborted(t, nr); /* it may be elsewhere now */
     if (signals_is_waiting(t)) {
         signals_deliver_deferred(t, was_stopped ? EVF_AFTER : EVF_AT_GATE);
         stream_commit();
     }
-    tb->pending = 0;
 }
 
 void record_ordinary(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {

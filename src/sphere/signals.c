@@ -585,7 +585,7 @@ void signals_safepoint(struct tblock *tb) {
     tb->pending = 0;
     bool fault = has_fault(t);
     if (fault) deliver_pending(t, true, 0);
-    if (has_deferred(t) || !fault) ticks_set_budget(tb, 0); /* no fault: somebody wants us to stop (hurry.h) */
+    if (has_deferred(t) || !fault || t->kicked) ticks_set_budget(tb, 0); /* or somebody wants us to stop (hurry.h) */
 }
 
 void signals_deliver_deferred(struct thread *t, uint8_t flags) {
@@ -594,7 +594,6 @@ void signals_deliver_deferred(struct thread *t, uint8_t flags) {
         deliver_pending(t, false, flags);
         flags = EVF_AFTER;
     } while (has_deferred(t));
-    t->tb->pending = 0;
 }
 
 bool signals_is_waiting(const struct thread *t) { return has_deferred(t); }
