@@ -14,6 +14,7 @@
 #include "sphere/schedule.h"
 #include "sphere/shared.h"
 #include "sphere/shared_left.h"
+#include "sphere/sys/shared_inputs.h"
 #include "sphere/sys/special.h"
 #include "sphere/task_state.h"
 #include "sphere/thread_end.h"
@@ -92,7 +93,10 @@ static void fork_process(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr ne
     const uint64_t asked[6] = {a[0], a[1], a[2], a[3], a[4], a[5]};
     shared_leave();
     shared_before_fork(shared_claim);
-    if (shared_active) shared_start_pager(t);
+    if (shared_active) {
+        shared_start_pager(t);
+        shared_hold_arguments(nr, a); /* the kernel does not mind words for ids that it cannot write to */
+    }
     bool recorded = announce_fork(t);
     stream_commit();
     long ret = record_issue(tb, nr, a);
@@ -156,6 +160,7 @@ void record_thread_begin(struct thread *t) {
 static void clone_rthread(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, uint64_t flags) {
     struct thread *t = tb->thread;
     const uint64_t asked[6] = {a[0], a[1], a[2], a[3], a[4], a[5]};
+    if (unlikely(shared_active)) shared_hold_arguments(nr, a);
     long ret = record_issue(tb, nr, a);
     record_done(t, nr, asked, ret, 0);
     gate_finish(tb, next, flags, ret);

@@ -168,6 +168,8 @@ static void hold_all(uint64_t nr, const uint64_t a[6], bool far, bool outputs) {
     } while (before != shared_acquired);
 }
 
+void shared_hold_arguments(uint64_t nr, const uint64_t a[6]) { hold_all(nr, a, false, true); }
+
 struct found {
     struct writes w;
     bool is_shared;

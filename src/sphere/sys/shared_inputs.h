@@ -16,6 +16,9 @@ void shared_inputs_begin(struct shared_inputs *in, uint64_t nr, uint64_t a[6], b
 /* Restores them. True: the call failed because a page went away meanwhile, and has to be made again. */
 bool shared_inputs_end(struct shared_inputs *in, uint64_t nr, uint64_t a[6], long ret);
 
+/* A call that is made at once, with the turn: all that it reads or writes is ours. */
+void shared_hold_arguments(uint64_t nr, const uint64_t a[6]);
+
 /* A wait without end for a robust mutex (its word names the owner), and the same for a tenth of a second. */
 struct shared_pause {
     int64_t time[2];
