@@ -33,8 +33,7 @@ char task_state(int tid) {
     return state ? *state : 'X';
 }
 
-/* 0: it has none, or is gone. */
-static int parent_of(int pid) {
+int task_parent(int pid) {
     char text[512];
     const char *at = field(pid, PARENT_FIELD, text, sizeof text);
     int parent = 0;
@@ -45,7 +44,7 @@ static int parent_of(int pid) {
 bool task_group_is_orphaned(void) {
     long group = SYS(getpgid, 0), session = SYS(getsid, 0);
     int pid = (int)SYS(getpid);
-    while ((pid = parent_of(pid)) != 0)
+    while ((pid = task_parent(pid)) != 0)
         if (SYS(getpgid, pid) != group) return SYS(getsid, pid) != session;
     return true;
 }

@@ -12,6 +12,8 @@ uint64_t task_pending(int tid);
 bool task_is_over(int tid);
 /* So it has, and is no more, or nobody has waited for it; without /proc the latter is not known. */
 bool task_is_gone(int tid);
+/* 0: it has none here, or is gone. */
+int task_parent(int pid);
 /* Nobody in the session could continue our process group: its processes, as far as they are our ancestors, have parents elsewhere. Stop
  * signals other than SIGSTOP do nothing then. */
 bool task_group_is_orphaned(void);

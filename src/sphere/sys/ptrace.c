@@ -1,4 +1,6 @@
 /* ptrace, the tracer's side: what it asks of a tracee that has stopped is in the table, but for the tracee's memory. */
+#include <asm/stat.h>
+#include <linux/fcntl.h>
 #include <linux/ptrace.h>
 #include <linux/time_types.h>
 
@@ -36,6 +38,22 @@ static bool put_guest(gaddr to, const void *from, size_t len) {
 
 /* ---- beginning ---- */
 
+static bool runs_runtime(int pid) {
+    char path[40];
+    struct stat own, its;
+    fmt_into(path, sizeof path, "/proc/%d/exe", pid);
+    return SYS(fstat, fd_own(), &own) == 0 && SYS(newfstatat, AT_FDCWD, path, &its, 0) == 0 &&
+           own.st_dev == its.st_dev && own.st_ino == its.st_ino;
+}
+
+/* A process whose number is known may be so young that neither it nor its parent has said that it is one of us. */
+static bool is_one_of_us(int pid) {
+    if (trace_is_member(pid)) return true;
+    if (pid <= 0 || !trace_is_member(task_parent(pid)) || !runs_runtime(pid)) return false;
+    trace_add_member(pid);
+    return true;
+}
+
 /* The process that a thread of the sphere belongs to; 0: it is none. */
 static int process_of(int tid) {
     for (struct thread *t = threads_first(); t; t = t->next)
@@ -43,7 +61,7 @@ static int process_of(int tid) {
     if (trace_is_member(tid)) return tid;
     char path[40], text[512], *at;
     fmt_into(path, sizeof path, "/proc/%d/status", tid);
-    long fd = SYS(openat, -100 /* AT_FDCWD */, path, 0);
+    long fd = SYS(openat, AT_FDCWD, path, 0);
     if (fd < 0) return 0;
     long n = SYS(read, fd, text, sizeof text - 1);
     SYS(close, fd);
@@ -52,7 +70,7 @@ static int process_of(int tid) {
     int tgid = 0;
     for (at = at ? at + 5 : text + strlen(text); *at == '\t' || (*at >= '0' && *at <= '9'); at++)
         if (*at != '\t') tgid = tgid * 10 + (*at - '0');
-    return trace_is_member(tgid) ? tgid : 0;
+    return is_one_of_us(tgid) ? tgid : 0;
 }
 
 /* Somebody outside of the sphere is the kernel's business in standard execution, and out of reach for a recording. */
