@@ -46,17 +46,25 @@ static void send(struct tracee *e, enum letter_kind kind, gaddr addr, const void
     __atomic_store_n(&l->kind, kind, __ATOMIC_SEQ_CST);
 }
 
-/* Without the turn: who answers may need pages of ours. Calls that may block have lent it already. */
+bool trace_lend_turn(void) {
+    bool lends = the_mode->trace_turn && !thread_self()->turn_lent;
+    if (lends) the_mode->trace_turn(thread_self(), false);
+    return lends;
+}
+
+void trace_turn_back(bool was_lent) {
+    if (was_lent) the_mode->trace_turn(thread_self(), true);
+}
+
 static long await_answer(struct tracee *e, enum letter_kind kind, void *bytes, uint32_t len) {
     struct trace_letter *l = &e->letter;
     long ret = 0;
-    bool lend = the_mode->trace_turn && !thread_self()->turn_lent;
-    if (lend) the_mode->trace_turn(thread_self(), false);
+    bool lent = trace_lend_turn();
     for (int looks = 0; ret == 0 && __atomic_load_n(&l->kind, __ATOMIC_ACQUIRE) != LETTER_ANSWERED; looks++) {
         trace_futex_wait(&l->kind, kind, LOOK_AFTER_MS);
         if (task_is_gone(e->tgid) || looks == PATIENCE) ret = -ESRCH;
     }
-    if (lend) the_mode->trace_turn(thread_self(), true);
+    trace_turn_back(lent);
     if (ret == 0 && l->done != len) ret = -EIO;
     if (ret == 0 && is_question(kind)) memcpy(bytes, l->bytes, len);
     __atomic_store_n(&l->kind, LETTER_NONE, __ATOMIC_RELEASE);

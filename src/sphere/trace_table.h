@@ -177,6 +177,11 @@ bool trace_was_kicked(int tid);
 /* Whoever waits in `tracer` looks again. */
 void trace_ring(int tracer);
 
+/* Around waiting for another process, which may need pages of ours first: the turn is anybody's. Calls that may block have lent it
+ * already. */
+bool trace_lend_turn(void);
+void trace_turn_back(bool was_lent);
+
 void trace_futex_wait(uint32_t *word, uint32_t seen, long milliseconds);
 void trace_futex_wake(uint32_t *word);
 

@@ -130,7 +130,9 @@ static long attach(const uint64_t a[6], bool seize) {
     e->stop_code = SI_KERNEL_;
     trace_publish(e);
     trace_kick(tgid, tid);
-    if (await_notice(e, tid)) return 0;
+    bool lent = trace_lend_turn(), noticed = await_notice(e, tid);
+    trace_turn_back(lent);
+    if (noticed) return 0;
     trace_free(e);
     return task_state(tid) == 'Z' ? -EPERM : -ESRCH;
 }
