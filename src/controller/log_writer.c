@@ -24,22 +24,37 @@ static void set_trouble(struct log_writer *w, enum writer_trouble t) {
     __atomic_store_n(&w->trouble, t, __ATOMIC_RELEASE);
 }
 
-/* One frame with one write. What was written of a frame that did not fit is taken back. */
-static bool append(struct log_writer *w, const void *frame, size_t len) {
+/* One frame with one write. What was written of a frame that did not fit is taken back. 0, or what is wrong. */
+static int try_append(struct log_writer *w, const void *frame, size_t len) {
     size_t done = 0;
     while (done < len) {
         ssize_t n = write(w->fd, (const char *)frame + done, len - done);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) {
-            w->error = n < 0 ? errno : EIO;
-            if (done && ftruncate(w->fd, (off_t)w->stored) < 0) w->error = EIO; /* a torn frame: nothing may follow */
-            set_trouble(w, WRITER_FAILED);
-            return false;
+            int error = n < 0 ? errno : EIO;
+            return done && ftruncate(w->fd, (off_t)w->stored) < 0 ? EIO : error; /* a torn frame: nothing may follow */
         }
         done += (size_t)n;
     }
     __atomic_add_fetch(&w->stored, len, __ATOMIC_RELAXED);
-    return true;
+    return 0;
+}
+
+static bool is_written(struct log_writer *w, int error) {
+    if (!error) return true;
+    w->error = error;
+    set_trouble(w, WRITER_FAILED);
+    return false;
+}
+
+static bool append(struct log_writer *w, const void *frame, size_t len) {
+    return is_written(w, try_append(w, frame, len));
+}
+
+static int write_frame(struct log_writer *w, const struct writer_job *j, bool compress) {
+    size_t n =
+        frame_encode(compress ? w->zstd : NULL, LEVEL, j->kind, j->stream, j->position, j->raw, j->len, w->frame);
+    return n ? try_append(w, w->frame, n) : 0;
 }
 
 static void write_job(struct log_writer *w, const struct writer_job *j, bool compress) {
@@ -49,9 +64,9 @@ static void write_job(struct log_writer *w, const struct writer_job *j, bool com
         return;
     }
     compress |= j->len >= w->limit - w->stored; /* not a whole frame beyond the limit */
-    size_t n =
-        frame_encode(compress ? w->zstd : NULL, LEVEL, j->kind, j->stream, j->position, j->raw, j->len, w->frame);
-    if (n && append(w, w->frame, n) && j->kind == FRAME_EVENTS) __atomic_add_fetch(&w->raw, j->len, __ATOMIC_RELAXED);
+    int error = write_frame(w, j, compress);
+    if (error == ENOSPC && !compress) error = write_frame(w, j, true); /* it may fit then */
+    if (is_written(w, error) && j->kind == FRAME_EVENTS) __atomic_add_fetch(&w->raw, j->len, __ATOMIC_RELAXED);
 }
 
 static void *writer_main(void *arg) {
