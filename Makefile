@@ -170,6 +170,7 @@ soak: all $(UNIT) $(FUZZ) $(GUESTS) $(CHECK_NEEDS) | test-programs
 	echo 'sessions of gdb:'; GDB_SESSIONS=all $(RUN_TESTS) -k sessions --repeat $(SOAK) || bad=1; \
 	echo 'a walk with gdb:'; BUILD='$(BUILD)' python3 tests/gdb/random_walk.py --moves 10000 || bad=1; \
 	echo 'kills:'; KILLS=100 $(RUN_TESTS) -k record_kills || bad=1; \
+	echo 'signals:'; STEPS=0 $(RUN_TESTS) -k signal_steps || bad=1; \
 	echo 'races:'; for how in '' --chaos; do BUILD='$(BUILD)' tests/race/run.sh -r $(SOAK) -j $(JOBS) $$how || bad=1; done; \
 	echo 'guest programs, recorded:'; for how in --record --chaos; do $(RUN_TESTS) --jobs $(JOBS) --repeat $(SOAK) $$how || bad=1; done; \
 	exit $$bad

@@ -134,7 +134,7 @@ struct trace_table {
     uint32_t n_tracees;
     uint32_t n_asked;
     uint32_t n_kicks;
-    int32_t kicks[TRACE_KICKS]; /* threads that were kicked last */
+    int32_t kicks[TRACE_KICKS];  /* threads that were kicked last */
     uint64_t asked[TRACE_ASKED]; /* the last questions of processes of the sphere that somebody has received */
     struct trace_asking asking[TRACE_ASKING];
     struct trace_waiter waiters[TRACE_WAITERS];
