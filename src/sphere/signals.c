@@ -476,6 +476,7 @@ static bool deliver(struct thread *t, struct pending_signal *s, uint8_t flags) {
     }
     if (!sigframe_push(t, &s->info, &sa)) return no_frame(t, signo);
     if (t->restore_mask) t->restore_mask = false;
+    t->sleep_rest.next = 0;
     t->sigmask |= sa.mask;
     if (!(sa.flags & SA_NODEFER_)) t->sigmask |= SIG_BIT(signo);
     t->sigmask &= ~(SIG_BIT_KILL | SIG_BIT_STOP);

@@ -107,6 +107,13 @@ struct legacy_call {
     uint64_t pops;    /* bytes that it takes from the stack */
 };
 
+/* A sleep that the runtime has interrupted, behind its call at `next` with `sp`; no handler has run since. */
+struct sleep_rest {
+    gaddr next; /* 0: there is none */
+    uint64_t sp;
+    int64_t left[2]; /* timespec */
+};
+
 struct thread {
     struct tblock *tb;
     struct process *process;
@@ -137,6 +144,7 @@ struct thread {
     struct seccomp seccomp;        /* the program's own filters */
     bool tsc_faults;               /* PR_SET_TSC; recording: replay finds the faults in the log */
     struct legacy_call legacy;
+    struct sleep_rest sleep_rest; /* sys/sleep.c */
     uint32_t number;              /* R-thread number within the stream; recording and replay */
     gaddr clear_tid, robust_head; /* set_tid_address, set_robust_list; recording and replay */
     uint32_t turn;                /* futex: counted up when the thread is given the turn */

@@ -16,6 +16,8 @@ gate_fn sys_madvise, sys_process_madvise, sys_remap_file_pages;
 enum { ADVICE_DONTNEED_LOCKED = 24, ADVICE_GUARD_INSTALL = 102, ADVICE_GUARD_REMOVE = 103 };
 /* sig.c */
 gate_fn sys_rt_sigsuspend, sys_ppoll, sys_pselect6, sys_epoll_pwait;
+/* sleep.c */
+gate_fn sys_nanosleep, sys_clock_nanosleep;
 /* proc.c */
 gate_fn sys_clone, sys_clone3, sys_fork, sys_vfork, sys_exit, sys_exit_group, sys_enosys;
 /* An R-thread of the caller's address space with the caller's registers; nothing runs it yet. NULL: no memory. */
