@@ -1,5 +1,7 @@
 /* Memory of other processes of the sphere: they read and write it themselves, so that what is written is in their stream, and drops
  * their translations. */
+#include <linux/time_types.h>
+
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/aspace.h"
@@ -8,10 +10,10 @@
 #include "sphere/listener.h"
 #include "sphere/mode.h"
 #include "sphere/task_state.h"
-#include "sphere/trace_table.h"
+#include "sphere/traced.h"
 
 #define LOOK_AFTER_MS 100
-#define PATIENCE 50 /* looks, until a process is taken for one that will never answer */
+#define PATIENCE_MS 5000 /* until a process is taken for one that will never answer */
 
 static bool is_in_our_memory(int tid) {
     for (struct thread *t = threads_first(); t; t = t->next)
@@ -56,13 +58,27 @@ void trace_turn_back(bool was_lent) {
     if (was_lent) the_mode->trace_turn(thread_self(), true);
 }
 
+static uint64_t now_ms(void) {
+    struct __kernel_timespec now;
+    SYS(clock_gettime, 1 /* CLOCK_MONOTONIC */, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Kicks, too, end the wait; and whoever is asked may have been busy with another one's letter when the last kick came. */
 static long await_answer(struct tracee *e, enum letter_kind kind, void *bytes, uint32_t len) {
     struct trace_letter *l = &e->letter;
+    struct thread *t = thread_self();
+    uint64_t begin = now_ms(), looked = begin;
     long ret = 0;
     bool lent = trace_lend_turn();
-    for (int looks = 0; ret == 0 && __atomic_load_n(&l->kind, __ATOMIC_ACQUIRE) != LETTER_ANSWERED; looks++) {
+    while (ret == 0 && __atomic_load_n(&l->kind, __ATOMIC_ACQUIRE) != LETTER_ANSWERED) {
         trace_futex_wait(&l->kind, kind, LOOK_AFTER_MS);
-        if (task_is_gone(e->tgid) || looks == PATIENCE) ret = -ESRCH;
+        traced_answer(t);
+        uint64_t now = now_ms();
+        if (now - looked < LOOK_AFTER_MS) continue;
+        looked = now;
+        if (task_is_gone(e->tgid) || now - begin >= PATIENCE_MS) ret = -ESRCH;
+        if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == TRACEE_RUNS) trace_kick(e->tgid, e->tid);
     }
     trace_turn_back(lent);
     if (ret == 0 && l->done != len) ret = -EIO;
@@ -95,6 +111,22 @@ struct tracee *trace_stopped(int tgid) {
     return e && __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == TRACEE_STOPPED ? e : NULL;
 }
 
+/* Another process may be at it. */
+static struct tracee *claim_for_visit(int tgid) {
+    struct __kernel_timespec ms = {0, 1000000};
+    struct thread *t = thread_self();
+    struct tracee *e = trace_claim(tgid, tgid, 0);
+    if (likely(e)) return e;
+    bool lent = trace_lend_turn();
+    for (uint64_t begin = now_ms(); !e && now_ms() - begin < PATIENCE_MS && !task_is_gone(tgid);) {
+        SYS(nanosleep, &ms, 0);
+        traced_answer(t);
+        e = trace_claim(tgid, tgid, 0);
+    }
+    trace_turn_back(lent);
+    return e;
+}
+
 long trace_write(int tgid, enum letter_kind kind, gaddr addr, void *bytes, uint32_t len) {
     if (is_in_our_memory(tgid)) return in_our_memory(kind, addr, bytes, len);
     long ret;
@@ -104,7 +136,7 @@ long trace_write(int tgid, enum letter_kind kind, gaddr addr, void *bytes, uint3
         thread_self()->wrote_elsewhere = true;
         return ret;
     }
-    e = trace_claim(tgid, tgid, 0);
+    e = claim_for_visit(tgid);
     if (!e) return -ESRCH;
     e->visits = true;
     send(e, kind, addr, bytes, len);

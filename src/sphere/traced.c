@@ -88,6 +88,14 @@ static void serve(struct thread *t, uint8_t flags) {
     if (t->tracee->visits) t->tracee = NULL;
 }
 
+void traced_answer(struct thread *t) {
+    if (t->kicked) look(t);
+    if (!t->tracee || !is_asked(&t->tracee->letter)) return;
+    if (the_mode->trace_turn) the_mode->trace_turn(t, true);
+    serve(t, EVF_AT_GATE);
+    if (the_mode->trace_turn) the_mode->trace_turn(t, false);
+}
+
 static void forget(struct thread *t) {
     trace_free(t->tracee);
     t->tracee = NULL;

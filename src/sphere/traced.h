@@ -40,6 +40,9 @@ void traced_step_over(struct thread *t);
  * mask is then what it was before. */
 bool traced_undoes(struct thread *t);
 
+/* t waits for another process, without the turn and with no event of its call in the log: that one may wait for t's memory, too. */
+void traced_answer(struct thread *t);
+
 /* Children: who will trace the one that t is about to make, with flags of clone and its signal in the low byte; the child, once it
  * runs; its parent, behind the call. */
 struct trace_follow traced_follows(const struct thread *t, uint64_t flags);

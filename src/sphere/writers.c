@@ -4,7 +4,6 @@
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/stat.h>
-#include <linux/time_types.h>
 
 #include "inproc/fmt.h"
 #include "inproc/str.h"
@@ -14,8 +13,6 @@
 #include "sphere/event_log.h"
 #include "sphere/gate.h"
 #include "sphere/trace_table.h"
-
-#define TRIES 50 /* each of a millisecond, while another writer asks the same process */
 
 struct file_name {
     uint64_t dev, ino;
@@ -54,7 +51,7 @@ void writers_start(void) {
     struct mapping m;
     if (r) memset(r->maps, 0, sizeof r->maps);
     for (size_t i = 0; aspace_nth(i, &m); i++)
-        if (!m.runtime && m.file.ino) note(&m.file);
+        if (!m.runtime && m.file.ino && (m.flags & MAP_TYPE) == MAP_PRIVATE) note(&m.file);
 }
 
 void writers_fork(uint32_t ring) {
@@ -171,16 +168,6 @@ bool writers_foresee(uint64_t nr, const uint64_t a[6]) {
     return writers_due;
 }
 
-static void tell(uint32_t pid, struct file_name name) {
-    for (int i = 0; i < TRIES; i++) {
-        struct __kernel_timespec ms = {0, 1000000};
-        const struct tracee *e = trace_table() ? trace_find((int)pid) : NULL;
-        if (!e || !e->visits) break;
-        SYS(nanosleep, &ms, 0);
-    }
-    trace_write((int)pid, LETTER_CHANGES, 0, &name, sizeof name);
-}
-
 void writers_tell(struct thread *t) {
     uint32_t self = (uint32_t)SYS(getpid), pid;
     writers_due = false;
@@ -188,7 +175,8 @@ void writers_tell(struct thread *t) {
         struct file_name name = due[--n_due];
         uint64_t h = hash(name.dev, name.ino);
         for (uint32_t i = 0; (pid = next_process(&i)); i++)
-            if (pid != self && has_bit(the_channel->rings[i].maps, RING_MAPS, h)) tell(pid, name);
+            if (pid != self && has_bit(the_channel->rings[i].maps, RING_MAPS, h))
+                trace_write((int)pid, LETTER_CHANGES, 0, &name, sizeof name);
     }
 }
 
