@@ -84,8 +84,10 @@ static void regs_from(struct fault_regs *r, const struct mcontext *mc) {
 
 static void queue(struct thread *t, const struct siginfo_raw *info, bool is_fault) {
     struct pending_signal s = {.info = *info, .is_fault = is_fault};
-    if (signals_is_held(t, &s) && (signals_held(t) & SIG_BIT(info->signo)))
-        return; /* the kernel keeps one of a kind, too */
+    if (signals_is_held(t, &s)) {
+        t->held_came = true;
+        if (signals_held(t) & SIG_BIT(info->signo)) return; /* the kernel keeps one of a kind, too */
+    }
     if (t->n_pending < PENDING_MAX) t->pending[t->n_pending++] = s;
     t->tb->pending = 1;
 }

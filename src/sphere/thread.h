@@ -132,6 +132,7 @@ struct thread {
     uint64_t sigmask;    /* as the program sees it */
     uint64_t saved_mask; /* sigsuspend & co: mask to restore after delivery */
     bool restore_mask;
+    bool held_came; /* a signal that is held (signals_held.c) has come: it may have interrupted a call */
     struct altstack altstack;
     bool reads_imply_exec; /* personality(READ_IMPLIES_EXEC) */
     int n_pending;

@@ -118,7 +118,9 @@ long traced_me(struct thread *t) {
 }
 
 bool traced_undoes(struct thread *t) {
-    if (!t->kicked || t->n_pending) return false;
+    bool for_us = t->kicked || t->held_came;
+    t->held_came = false;
+    if (!for_us || signals_is_waiting(t)) return false;
     if (t->restore_mask) signals_end_wait(t);
     return true;
 }

@@ -36,8 +36,8 @@ void traced_in_handler(struct thread *t);
 void traced_step(struct thread *t);
 void traced_step_over(struct thread *t);
 
-/* A call that waited has returned -EINTR: whether only because somebody wants to trace us, so that it is to be made again. The signal
- * mask is then what it was before. */
+/* A call that waited has returned -EINTR: whether only because somebody wants to trace us, or for a signal that the program blocks, so
+ * that it is to be made again. The signal mask is then what it was before. */
 bool traced_undoes(struct thread *t);
 
 /* t waits for another process, without the turn and with no event of its call in the log: that one may wait for t's memory, too. */
