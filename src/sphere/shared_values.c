@@ -16,7 +16,7 @@
 #include "sphere/mode.h"
 #include "sphere/operand.h"
 
-#define HOT 3                      /* so many changes of hands in a row ... */
+#define HOT 12                     /* so many changes of hands in a row ... */
 #define HOT_WITHIN_NS 1000000000ul /* ... each within this time of the one before */
 #define SPINS 256                  /* accesses in a row after which others may run */
 #define ALONE 400                  /* accesses of one process in a row: nobody else wants the page any more */
