@@ -15,7 +15,7 @@ done
 
 # files that are mapped in part, or only to be read, and changed by calls
 for size in small large; do
-    timeout -k 5 60 "$REPRISE" record --debug ckpt-stretch=0 --checkpoint-interval 0.1 -o "rd/$size" -- "$BUILD/replay/windows" 2.5 ${size#small} >out 2>&1
+    timeout -k 5 60 "$REPRISE" record --debug ckpt-stretch=0 --checkpoint-interval 0.1 -o "rd/$size" -- "$BUILD/replay/windows" $([ $size = large ] && echo 5 || echo 2.5) ${size#small} >out 2>&1
     grep -q "^done" out || wrong "$size: $(cat out)"
     timeout -k 5 60 "$REPRISE" replay -a --verify "$size" >again 2>&1 || wrong "$size: $(tail -1 again)"
     for pid in $("$REPRISE" ps "$size" | awk 'NR > 1 { print $1 }'); do compare $size 2 -p "$pid"; done

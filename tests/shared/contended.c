@@ -4,7 +4,8 @@
 #define ROUNDS 3000
 static atomic_long *c;
 
-#define F(n) __attribute__((noinline)) static long f##n(long x) { return x % (n + 2) ? x * 3 + n : x / 2 - n; }
+#define F(n) \
+    __attribute__((noinline)) static long f##n(long x) { return x % (n + 2) ? x * 3 + n : x / 2 - n; }
 #define F4(n) F(n##0) F(n##1) F(n##2) F(n##3)
 #define F16(n) F4(n##0) F4(n##1) F4(n##2) F4(n##3)
 #define F64(n) F16(n##0) F16(n##1) F16(n##2) F16(n##3)
