@@ -32,6 +32,7 @@ struct build {
     bool checked;             /* verify the guest bytes at entry */
     int32_t *patience;        /* how often; see struct code_range */
     uint8_t break_len;        /* see struct block */
+    uint8_t broken_len;       /* likewise */
     bool exact_flags;         /* single instructions are to leave exact state */
     bool returns_pushed;      /* the last instruction is a plain return that is a tick */
     uint8_t n_before;         /* guest bytes in front of the block that this depends on */

@@ -78,6 +78,7 @@ struct block {
     bool is_kept;                /* lives in the kept region of its pc */
     bool checked;                /* compares its guest bytes at entry: to be entered at its top only */
     uint8_t break_len;           /* bytes at `host` that leave the cache for a breakpoint; 0: none */
+    uint8_t broken_len;          /* bytes behind them that are the first instruction; 0: not known, or there are none */
     uint8_t *entry[ENTRY_KINDS]; /* NULL: not made yet; entry[ENTRY_PLAIN] == host */
     struct insn_map *map;
     struct exit *exits;

@@ -191,9 +191,26 @@ static bool ask_about_store(struct tblock *t) {
     return true;
 }
 
+/* Threads that go on at once do so in the block that they are in: a search takes longer than all the rest. */
+static void on_break(struct tblock *t) {
+    const struct block *b = t->break_block;
+    enum break_end end = engine_host.at_break(t);
+    bool is_seen = t->stepped | t->trap_flag | t->debug | t->debug_step | t->is_due;
+    if (end == BREAK_ELSEWHERE || !b->broken_len || unlikely(is_seen)) {
+        t->skip_break |= end == BREAK_PASSED;
+        engine_on_enter(t);
+        return;
+    }
+    t->host_pc = (uint64_t)b->host + b->break_len + (end == BREAK_DONE ? b->broken_len : 0);
+}
+
 void engine_on_special(struct tblock *t) {
     if ((uint32_t)t->exit_index == SPECIAL_STORE) {
         if (!ask_about_store(t)) engine_on_enter(t);
+        return;
+    }
+    if ((uint32_t)t->exit_index == SPECIAL_BREAK) {
+        on_break(t);
         return;
     }
     cache_idle(t);

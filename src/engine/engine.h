@@ -19,10 +19,17 @@ enum special { /* instructions that leave the cache to be done by hand */
                SPECIAL_RECORDED,  /* cpuid; policy.intercept: its result is recorded */
                SPECIAL_XSAVE,     /* policy.intercept: what it stores is the program's business alone */
                SPECIAL_FPU_STORE, /* done already; what it stored names an address of the cache */
-               SPECIAL_BREAK,     /* engine_host.has_break: somebody wants to see the thread before the instruction */
+               SPECIAL_BREAK, /* engine_host.has_break: somebody wants to see the thread before the instruction */
                SPECIAL_STORE, /* the store in front of which we are may be watched: the engine itself asks the host */
                SPECIAL_STALE, /* the bytes of a checked block have changed: the engine itself sees to it */
                SPECIAL_WORN,  /* a block was checked so often that its page had better be protected: likewise */
+};
+
+/* How a thread goes on that has been seen in front of an instruction. */
+enum break_end {
+    BREAK_ELSEWHERE, /* at t->pc, like any other */
+    BREAK_PASSED,    /* with the instruction */
+    BREAK_DONE,      /* behind it: it has been done, and t->pc is the next one's */
 };
 
 /* A stretch of guest memory that may be executed. */
@@ -45,6 +52,9 @@ struct engine_host {
     void (*safepoint)(struct tblock *t);  /* something is pending */
     void (*debug)(struct tblock *t);      /* t->debug: about to go on at t->pc, with all state in place */
     bool (*has_break)(gaddr pc);          /* NULL: no breakpoints */
+    /* SPECIAL_BREAK. Translated code that the thread has come from is still held: who waits in there calls cache_idle(), and the
+     * thread goes on elsewhere. */
+    enum break_end (*at_break)(struct tblock *t);
     /* In front of a store that may be watched, see store_filter.h. True: it is executed next. */
     bool (*store)(struct tblock *t);
     /* The block at pc has been checked more often than it was meant to be (code_range.patience). Caller holds cache_lock. */

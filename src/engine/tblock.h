@@ -12,6 +12,7 @@
 #define TB_HOST_PC 160
 #define TB_EXIT_INDEX 168
 #define TB_EXIT_REGION 176
+#define TB_BREAK_BLOCK 184
 /* One cache line for what translated code writes all the time. */
 #define TB_S0 192
 #define TB_S1 208
@@ -46,6 +47,7 @@
     X(host_pc, TB_HOST_PC)           \
     X(exit_index, TB_EXIT_INDEX)     \
     X(exit_region, TB_EXIT_REGION)   \
+    X(break_block, TB_BREAK_BLOCK)   \
     X(s0, TB_S0)                     \
     X(s1, TB_S1)                     \
     X(s2, TB_S2)                     \
@@ -74,6 +76,7 @@
 
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
 
+struct block;
 struct region;
 struct thread; /* the sphere's view of this thread */
 
@@ -94,6 +97,7 @@ struct tblock {
     uint64_t host_pc; /* where to enter the cache */
     uint64_t exit_index;
     struct region *exit_region;
+    const struct block *break_block;          /* SPECIAL_BREAK: the block that begins with it */
     uint64_t s0 __attribute__((aligned(64))); /* guest rcx inside return and indirect branch sequences */
     uint32_t gap_0;
     /* The budget of ticks, in several parts: each tick is taken from the part that belongs to its place, so that one after the other
@@ -118,14 +122,14 @@ struct tblock {
     uint32_t
         kick; /* a signal of ours is on its way to the thread, from this process: it must not enter a call before */
     uint16_t guest_gs_selector;
-    uint16_t own_ss;             /* what the program has loaded into ss since its last system call; 0: nothing */
-    bool trap_flag;              /* TF as the program has it; never in rflags, where it would hit the runtime */
-    bool stepped;                /* an instruction was run with the flag set, and its trap is due */
-    bool debug;                  /* engine_host.debug wants to see the thread whenever it enters the cache */
-    bool debug_step;             /* one instruction, for the debugger: the program does not know */
-    bool is_due;                 /* engine_host.tick_budget has something else to do at t->pc, before its instruction */
-    bool skip_break;             /* go on behind the exit that is in front of the next instruction (SPECIAL_BREAK) */
-    uint64_t step_host_pc;       /* where rt_step is to go on */
+    uint16_t own_ss;       /* what the program has loaded into ss since its last system call; 0: nothing */
+    bool trap_flag;        /* TF as the program has it; never in rflags, where it would hit the runtime */
+    bool stepped;          /* an instruction was run with the flag set, and its trap is due */
+    bool debug;            /* engine_host.debug wants to see the thread whenever it enters the cache */
+    bool debug_step;       /* one instruction, for the debugger: the program does not know */
+    bool is_due;           /* engine_host.tick_budget has something else to do at t->pc, before its instruction */
+    bool skip_break;       /* go on behind the exit that is in front of the next instruction (SPECIAL_BREAK) */
+    uint64_t step_host_pc; /* where rt_step is to go on */
     uint32_t gap_1[9];
     int32_t ticks_left_1;
     uint32_t gap_2[63];

@@ -166,16 +166,22 @@ static bool first_is_push(const struct build *b) {
     return in->cls == INSN_PLAIN && in->push_size == 8 && in->opcode >= 0x50 && in->opcode <= 0x57 && in->len <= 2;
 }
 
-static void emit_body(struct build *b) {
+/* In front of the first instruction. */
+static void emit_break(struct build *b, const struct block *blk) {
+    emit_store_tb_u64(&b->e, TB_BREAK_BLOCK, (uint64_t)blk);
+    emit_special_exit(&b->e, b->insn[0].pc, TB_FN_SPECIAL, SPECIAL_BREAK);
+    b->break_len = (uint8_t)(b->e.p - b->host);
+}
+
+static void emit_body(struct build *b, const struct block *blk) {
     for (int i = 0; i < b->n; i++) {
         b->map[i].host_off = (uint16_t)(b->e.p - b->host);
         b->map[i].guest_off = (uint16_t)(b->insn[i].pc - b->insn[0].pc);
-        if (i == 0 && build_has_break(b->insn[0].pc)) {
-            emit_special_exit(&b->e, b->insn[0].pc, TB_FN_SPECIAL, SPECIAL_BREAK);
-            b->break_len = (uint8_t)(b->e.p - b->host);
-        }
+        if (i == 0 && build_has_break(b->insn[0].pc)) emit_break(b, blk);
         if (i == 0 && b->checked) emit_check(b, b->insn[0].pc);
         emit_insn(b, i);
+        size_t len = (size_t)(b->e.p - b->host) - b->break_len;
+        if (i == 0 && b->break_len && !b->checked && len <= UINT8_MAX) b->broken_len = (uint8_t)len;
     }
 }
 
@@ -215,10 +221,11 @@ static struct block *build_block(struct build *b, gaddr pc, enum entry_kind reas
     blk->entry[reason] = prefix;
     blk->entry[ENTRY_PLAIN] = blk->host;
     b->host = blk->host;
-    emit_body(b);
+    emit_body(b, blk);
     if (b->falls_out) build_add_exit(b, emit_jmp(&b->e, NULL), b->end, ENTRY_PLAIN);
     blk->host_len = (uint32_t)(b->e.p - blk->host);
     blk->break_len = b->break_len;
+    blk->broken_len = b->broken_len;
     blk->n_insns = (uint16_t)b->n;
     blk->map = map;
     memcpy(map, b->map, sizeof *map * (size_t)b->n);
@@ -248,7 +255,7 @@ struct block *translate(gaddr pc, enum entry_kind reason) {
     struct build b; /* about 10 KB: runtime stacks are sized for it */
     b.n_exits = b.n_literals = b.n_sites = 0;
     b.known_call = NULL;
-    b.break_len = 0;
+    b.break_len = b.broken_len = 0;
     memset(b.map, 0, sizeof b.map);
     if (!build_gather(&b, pc, cache_stats.blocks < single_from ? MAX_INSNS : 1)) return NULL;
     b.exact_flags = cache_stats.blocks >= single_from;

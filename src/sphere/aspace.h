@@ -68,6 +68,8 @@ void aspace_put_stack(gaddr start, bool smaller, gaddr floor);
 
 /* Copy of the mapping that covers addr; false if there is none. */
 bool aspace_find(gaddr addr, struct mapping *out);
+/* Counted up whenever the list may say something else than before. */
+extern uint64_t aspace_changes;
 /* The same without a copy; caller holds cache_lock. NULL if there is none. */
 const struct mapping *aspace_peek(gaddr addr);
 /* The first mapping that ends above addr, or NULL; caller holds cache_lock. */

@@ -6,6 +6,8 @@
 #include "inproc/sys.h"
 #include "sphere/aspace_parts.h"
 
+uint64_t aspace_changes;
+
 size_t aspace_first_above(gaddr addr) {
     size_t lo = 0, hi = as->n;
     while (lo < hi) {
@@ -67,6 +69,7 @@ static void list_delete(size_t i, size_t k) {
 }
 
 void aspace_list_split(gaddr addr) {
+    aspace_changes++;
     size_t i = aspace_first_above(addr);
     if (i == as->n || as->list[i].start >= addr) return;
     struct mapping upper = as->list[i];
@@ -77,6 +80,7 @@ void aspace_list_split(gaddr addr) {
 }
 
 void aspace_list_carve(gaddr start, gaddr end) {
+    aspace_changes++;
     aspace_list_split(start);
     aspace_list_split(end);
     size_t i = aspace_first_above(start), k = i;
@@ -102,6 +106,7 @@ static bool same_kind(const struct mapping *a, const struct mapping *b) {
 }
 
 void aspace_list_merge(gaddr start, gaddr end) {
+    aspace_changes++;
     size_t i = aspace_first_above(start);
     if (i > 0) i--;
     while (i + 1 < as->n && as->list[i].start <= end) {

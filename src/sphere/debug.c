@@ -470,22 +470,24 @@ static bool may_pass(struct thread *t) {
     return !t->tb->debug && !t->tb->is_due && !t->tb->trap_flag;
 }
 
-void debug_break(struct tblock *tb) {
+enum break_end debug_break(struct tblock *tb) {
     struct thread *t = tb->thread;
+    cache_idle(tb);
     debug_see(t);
     if (!watch_has_break(tb->pc)) {
         engine_drop_block(tb->pc);
-        return;
+        return BREAK_ELSEWHERE;
     }
     if (hits_break(t)) {
         stop(t, WORKER_BREAK);
         replay_set_budget(t);
     } else if (may_pass(t)) {
         tb->skip_break = true;
-        return;
+        return BREAK_ELSEWHERE;
     }
     t->debugged.once = true;
     tb->debug = tb->debug_step = true;
+    return BREAK_ELSEWHERE;
 }
 
 uint64_t debug_budget(struct thread *t, uint64_t n) {

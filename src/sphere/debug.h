@@ -46,8 +46,8 @@ uint64_t debug_budget(struct thread *t, uint64_t n);
 void debug_tick(struct thread *t);
 /* engine_host.debug */
 void debug_enter(struct tblock *tb);
-/* SPECIAL_BREAK */
-void debug_break(struct tblock *tb);
+/* engine_host.at_break */
+enum break_end debug_break(struct tblock *tb);
 /* engine_host.store */
 bool debug_store(struct tblock *tb);
 /* The runtime is about to store for the instruction at hand. False: the run stops in front of it. */

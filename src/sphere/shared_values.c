@@ -158,9 +158,7 @@ static uint64_t *slot_of(gaddr pc) {
     return &by_pc[i];
 }
 
-static struct value_site *at_slot(uint64_t slot) {
-    return slot ? &sites[(slot & ((1 << NUMBER_BITS) - 1)) - 1] : NULL;
-}
+static struct value_site *at_slot(uint64_t slot) { return slot ? &sites[(slot & ((1 << NUMBER_BITS) - 1)) - 1] : NULL; }
 
 static struct value_site *site_of(gaddr pc) { return at_slot(unlikely(n_sites != 0) ? *slot_of(pc) : 0); }
 
@@ -226,25 +224,44 @@ bool values_decode(struct thread *t, struct value_access *a) {
     return locate(t, a);
 }
 
-/* What is at the thread's pc now may be another instruction: then it faults, and is looked at. */
-static bool do_break(struct thread *t, struct value_site *s) {
-    struct value_access a = s->access;
+struct tracked_page {
+    gaddr start;      /* 0: none */
+    uint64_t changes; /* aspace_changes, when it was looked up */
+    struct shared_at at;
+    uint32_t prot;
+};
+
+#define TRACKED_PAGES 256
+static struct tracked_page tracked[TRACKED_PAGES]; /* by address; the turn guards it */
+
+static const struct tracked_page *tracked_at(gaddr addr) {
+    struct tracked_page *p = &tracked[addr / PAGE_SIZE % TRACKED_PAGES];
     struct mapping m;
-    if (!locate(t, &a) || !shared_may_be(a.addr, a.size)) return false;
-    if (!aspace_find(a.addr, &m) || !m.tracked || !values_decode(t, &a)) return false;
-    struct shared_at at = shared_page_of(&m, a.addr);
-    uint32_t needed = a.in.store_size ? PROT_WRITE : PROT_READ | PROT_WRITE | PROT_EXEC;
-    return (m.prot & needed) && !shared_owns(at) && the_mode->access(t, at, &a, false);
+    if (likely(p->start == PAGE_DOWN(addr) && p->changes == aspace_changes)) return p;
+    uint64_t changes = aspace_changes;
+    if (!aspace_find(addr, &m) || !m.tracked) return NULL;
+    *p = (struct tracked_page){PAGE_DOWN(addr), changes, shared_page_of(&m, addr), m.prot};
+    return p;
 }
 
-void values_break(struct tblock *tb) {
+/* What is at the thread's pc now may be another instruction: then it faults, and is looked at. */
+static bool do_break(struct thread *t, struct value_site *s) {
+    struct value_access *a = &s->access;
+    if (!locate(t, a) || !shared_may_be(a->addr, a->size) || is_impossible) return false;
+    const struct tracked_page *p = tracked_at(a->addr);
+    uint32_t needed = a->in.store_size ? PROT_WRITE : PROT_READ | PROT_WRITE | PROT_EXEC;
+    if (!p || !(p->prot & needed) || shared_owns(p->at) || !is_same(t, s)) return false;
+    return the_mode->access(t, p->at, a, false);
+}
+
+enum break_end values_break(struct tblock *tb) {
     struct value_site *s = site_of(tb->pc);
     if (s && do_break(tb->thread, s)) {
         count_hit(s);
-        return;
+        return BREAK_DONE;
     }
-    tb->skip_break = true;
     if (s) count_miss(s);
+    return BREAK_PASSED;
 }
 
 /* ---- recording ---- */

@@ -7,6 +7,7 @@
 #define REPRISE_SHARED_VALUES_H
 
 #include "engine/decode.h"
+#include "engine/engine.h"
 #include "sphere/shared.h"
 #include "sphere/thread.h"
 
@@ -33,8 +34,8 @@ void values_run(struct thread *t, const struct value_access *a, struct value *me
 void values_note(const struct value_access *a);
 /* engine_host.has_break */
 bool values_has(gaddr pc);
-/* SPECIAL_BREAK in front of such an instruction. */
-void values_break(struct tblock *tb);
+/* engine_host.at_break */
+enum break_end values_break(struct tblock *tb);
 
 /* Recording: mode.access. */
 bool values_record(struct thread *t, struct shared_at at, const struct value_access *a, bool faulted);

@@ -347,13 +347,6 @@ void special_insn(struct tblock *t, enum special what) {
         special_recorded(t);
         return;
     }
-    if (what == SPECIAL_BREAK) {
-        if (debug_is_on)
-            debug_break(t);
-        else
-            values_break(t);
-        return;
-    }
     struct doing d = {.t = t};
     size_t n = executable_bytes(t->pc);
     while (n && !guest_read(d.bytes, t->pc, n)) n--;

@@ -500,12 +500,16 @@ void start_here(uint64_t *sp) {
     if (o.no_tsc && !the_policy->intercept) SYS(prctl, PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
     if (the_mode->insn) special_recorded = the_mode->insn;
     if (the_mode != &mode_run) channel_attach(rt_fd + 1);
-    if (the_mode->access) engine_host.has_break = values_has;
+    if (the_mode->access) {
+        engine_host.has_break = values_has;
+        engine_host.at_break = values_break;
+    }
     if (the_mode == &mode_replay) engine_host.debug = replay_step_killed;
     if (o.work_fd >= 0) {
         debug_start(o.work_fd, o.work_slot);
         engine_host.debug = debug_enter;
         engine_host.has_break = watch_has_break;
+        engine_host.at_break = debug_break;
         engine_host.store = debug_store;
         engine_host.kept_loaded = watch_code_loaded;
     }
