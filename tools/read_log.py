@@ -208,7 +208,17 @@ def events(recording, stream):
             at += size
 
 
-def payload_facts(kind, payload, flags):
+def contents(name, payload, at):
+    """What an event tells of a whole page, behind its other members."""
+    if len(payload) <= at:
+        return {}
+    blocks, contents_flags = struct.unpack_from("<QQ", payload, at)
+    if len(payload) != at + 16 + 64 * blocks.bit_count():
+        raise Damage(f"an event {name} whose contents are of another length")
+    return {"blocks": blocks, "contents_flags": contents_flags}
+
+
+def payload_facts(kind, code, payload, flags):
     """The members that `reprise dump --json` prints as well; of START, MAP, MAPPED and SIGNAL some of them."""
     p, name = payload, KINDS[kind][0]
     if name == "START":
@@ -231,17 +241,14 @@ def payload_facts(kind, payload, flags):
     if name in ("SIGNAL", "FAULT"):
         return {"info": p[:128].hex(), **dict(zip(("err", "trapno", "cr2"), struct.unpack_from("<3Q", p, 128)))}
     if name == "INSN":
-        rax, rbx, rcx, rdx, cf = struct.unpack_from("<5Q", p)
-        return {"insn_flags": cf, "rax": rax, "rbx": rbx, "rcx": rcx, "rdx": rdx}
+        rax, rbx, rcx, rdx, insn_flags = struct.unpack_from("<5Q", p)
+        return {"insn_flags": insn_flags, "rax": rax, "rbx": rbx, "rcx": rcx, "rdx": rdx,
+                **(contents(name, p, 40) if code == 9 else {})}
     if name == "HASH":
         return dict(zip(("hash", "bytes"), struct.unpack_from("<QQ", p)))
     if name in ("ACQUIRE", "RELEASE"):
         page = dict(zip(("object", "page", "version", "writable"), struct.unpack_from("<QQQI", p)))
-        if name == "ACQUIRE" and len(p) > 32:
-            page |= dict(zip(("blocks", "contents_flags"), struct.unpack_from("<QQ", p, 32)))
-            if len(p) != 48 + 64 * page["blocks"].bit_count():
-                raise Damage("an ACQUIRE whose contents are of another length")
-        return page
+        return page | (contents(name, p, 32) if name == "ACQUIRE" else {})
     if name == "EXTENDED":
         return dict(zip(("xcr0", "len"), struct.unpack_from("<QI", p)))
     if name == "CHECKPOINT":
@@ -298,7 +305,7 @@ def check_stream(recording, stream, show):
         if show:
             print(json.dumps({"stream": stream, "event": number, "position": position, "kind": name, "flags": flags,
                               "code": code, "size": size, "thread": thread, "regs": regs, "ticks": ticks,
-                              **payload_facts(kind, payload, flags)}))
+                              **payload_facts(kind, code, payload, flags)}))
     return counts
 
 

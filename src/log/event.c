@@ -66,7 +66,8 @@ const char *event_check(const void *bytes, size_t n) {
         return "an event with more bytes than it has room for";
     if (e->kind == EV_EXTENDED && EVENT_PAYLOAD(e, ev_extended)->len > payload - needed)
         return "an event with more bytes than it has room for";
-    if (e->kind == EV_ACQUIRE && payload > needed && !event_contents(e)) return "an event with contents of no page";
+    if (event_may_have_contents(e) && payload > needed && !event_contents(e))
+        return "an event with contents of no page";
     return NULL;
 }
 

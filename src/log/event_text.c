@@ -91,10 +91,15 @@ static void print_signal(FILE *to, const struct event *e) {
     if (e->kind == EV_FAULT) fprintf(to, " err %#lx trap %lu address %#lx", s->err, s->trapno, s->cr2);
 }
 
+static void print_contents(FILE *to, const struct event *e) {
+    if (event_contents(e)) fprintf(to, ", %u bytes", contents_bytes(event_contents(e)->blocks));
+}
+
 static void print_insn(FILE *to, const struct event *e) {
     const struct ev_insn *i = EVENT_PAYLOAD(e, ev_insn);
     fprintf(to, "%s rax %#lx rbx %#lx rcx %#lx rdx %#lx flags %#lx", insn_name(e->code), i->rax, i->rbx, i->rcx, i->rdx,
             i->flags);
+    print_contents(to, e);
 }
 
 static void print_flags(FILE *to, uint8_t flags) {
@@ -146,7 +151,7 @@ void event_print(FILE *to, const struct event *e) {
         }
         fprintf(to, "object %lu page %lu version %lu%s", p->object, p->page, p->version,
                 p->writable ? " writable" : "");
-        if (event_contents(e)) fprintf(to, ", %u bytes", contents_bytes(event_contents(e)->blocks));
+        print_contents(to, e);
         break;
     }
     case EV_EXTENDED: fprintf(to, "%u bytes", EVENT_PAYLOAD(e, ev_extended)->len); break;
@@ -232,6 +237,11 @@ static void json_signal(FILE *to, const struct ev_signal *s) {
     NUMBER(s, err), NUMBER(s, trapno), NUMBER(s, cr2);
 }
 
+static void json_contents(FILE *to, const struct event *e) {
+    const struct ev_contents *c = event_contents(e);
+    if (c) fprintf(to, ", \"blocks\": %lu, \"contents_flags\": %lu", c->blocks, c->flags);
+}
+
 void event_print_json(FILE *to, const struct event *e) {
     const void *p = e + 1;
     const struct ev_forked *forked = p;
@@ -271,14 +281,13 @@ void event_print_json(FILE *to, const struct event *e) {
     case EV_INSN:
         fprintf(to, ", \"insn\": \"%s\", \"insn_flags\": %lu", insn_name(e->code), insn->flags);
         NUMBER(insn, rax), NUMBER(insn, rbx), NUMBER(insn, rcx), NUMBER(insn, rdx);
+        json_contents(to, e);
         break;
     case EV_HASH: NUMBER(hash, hash), NUMBER(hash, bytes); break;
     case EV_ACQUIRE:
     case EV_RELEASE:
         NUMBER(page, object), NUMBER(page, page), NUMBER(page, version), NUMBER(page, writable);
-        if (event_contents(e))
-            fprintf(to, ", \"blocks\": %lu, \"contents_flags\": %lu", event_contents(e)->blocks,
-                    event_contents(e)->flags);
+        json_contents(to, e);
         break;
     case EV_MAPPED: json_mapped(to, p); break;
     case EV_EXTENDED: NUMBER(registers, xcr0), NUMBER(registers, len); break;

@@ -177,11 +177,14 @@ enum recorded_kind {
 
 struct ev_insn {
     /* after the instruction; the one destination of rdrand, rdseed, rdpid, lsl is in rax. RECORDED_SHARED: rax, for long
-     * operands also rbx to rdx, is what memory held.
+     * operands also rbx to rdx, is what memory held; contents may follow, as behind an ACQUIRE.
      * RECORDED_X87: rax and rbx are the addresses that were stored, as they lie in memory */
     uint64_t rax, rbx, rcx, rdx;
-    uint64_t flags; /* CF after rdrand, rdseed; ZF after lsl */
+    uint64_t flags; /* CF after rdrand, rdseed; ZF after lsl. RECORDED_SHARED: INSN_SHOWN */
 };
+
+/* In what the process left in the page there is from now on what memory held behind the instruction, after what the contents say. */
+#define INSN_SHOWN 1
 
 struct ev_hash {
     uint64_t hash; /* of all writable private memory of the program, in address order */
@@ -210,7 +213,8 @@ struct ev_page {
  * program's own; their contents follow (MEMORY), unless they lie behind the file's end. `version` 0: there is no such page. */
 #define PAGE_COPIED 3
 
-/* Behind the ev_page of an ACQUIRE, if there is room: what the page holds when it comes, as the blocks of 64 bytes that follow. */
+/* Behind the ev_page of an ACQUIRE, if there is room: what the page holds when it comes, as the blocks of 64 bytes that follow. Behind
+ * the ev_insn of RECORDED_SHARED: what it holds in front of the instruction. */
 #define CONTENTS_BLOCK 64u
 #define CONTENTS_WHOLE 1 /* flags: where there is no block, the page is zero; otherwise it is as the process left it */
 struct ev_contents {
@@ -259,11 +263,17 @@ static inline uint32_t contents_bytes(uint64_t blocks) {
     return n;
 }
 
-/* Those of an ACQUIRE; NULL: it has none. */
+/* Whether an event of this kind may have contents. */
+static inline int event_may_have_contents(const struct event *e) {
+    return e->kind == EV_ACQUIRE || (e->kind == EV_INSN && e->code == RECORDED_SHARED);
+}
+
+/* Those of an ACQUIRE or INSN; NULL: it has none. */
 static inline const struct ev_contents *event_contents(const struct event *e) {
-    uint64_t behind = sizeof *e + sizeof(struct ev_page) + sizeof(struct ev_contents);
-    const struct ev_contents *c = (const struct ev_contents *)((const struct ev_page *)(e + 1) + 1);
-    return e->kind == EV_ACQUIRE && e->size >= behind && e->size == behind + contents_bytes(c->blocks) ? c : 0;
+    uint64_t at = sizeof *e + (e->kind == EV_ACQUIRE ? sizeof(struct ev_page) : sizeof(struct ev_insn));
+    const struct ev_contents *c = (const struct ev_contents *)((const uint8_t *)e + at);
+    if (!event_may_have_contents(e) || e->size < at + sizeof *c) return 0;
+    return e->size == at + sizeof *c + contents_bytes(c->blocks) ? c : 0;
 }
 
 #endif

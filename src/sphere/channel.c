@@ -382,7 +382,7 @@ static bool is_sound(const struct event *e) {
     size_t least = sizeof *e + least_size(e->kind);
     if (e->size < least || e->size > EVENT_MAX || e->size % 8) return false;
     if (e->kind == EV_CHANGE) return ((const struct ev_change *)(e + 1))->len <= e->size - least;
-    if (e->kind == EV_ACQUIRE) return e->size == least || (e->size <= EVENT_MAX && event_contents(e));
+    if (event_may_have_contents(e)) return e->size == least || event_contents(e);
     if (e->kind == EV_REGS) return ((const struct ev_regs *)(e + 1))->extended <= e->size - least;
     if (e->kind == EV_EXTENDED) return ((const struct ev_extended *)(e + 1))->len <= e->size - least;
     if (e->kind != EV_MEMORY && e->kind != EV_OUT && e->kind != EV_POKE) return true;

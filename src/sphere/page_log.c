@@ -59,6 +59,11 @@ void page_log_released(struct shared_at at) {
     c->state = read_page(at, c->bytes);
 }
 
+void page_log_shown(struct shared_at at) {
+    struct page_copy *c = page_copies_find(&copies, at);
+    if (c) c->state = false;
+}
+
 void page_log_forget(void) {
     for (uint64_t i = 0; i < copies.room; i++) copies.slots[i].state = false;
 }
@@ -151,10 +156,15 @@ static bool load(struct shared_at at, uint8_t *to) {
     return SYS(pread64, s.fd, to, PAGE_SIZE, s.base + at.page * PAGE_SIZE) == PAGE_SIZE;
 }
 
-static bool store(struct shared_at at, const uint8_t *from) {
-    if (!shared_is_file(at.object)) return forced_fill(shared_address_of(at), from, PAGE_SIZE);
+static bool store_in_file(struct shared_at at, uint64_t offset, const void *from, size_t n) {
     struct file_source s = contents_of(at.object, NULL);
-    return SYS(pwrite64, s.fd, from, PAGE_SIZE, s.base + at.page * PAGE_SIZE) == PAGE_SIZE;
+    return SYS(pwrite64, s.fd, from, n, s.base + at.page * PAGE_SIZE + offset) == (long)n;
+}
+
+static bool store(struct shared_at at, const uint8_t *from) {
+    if (shared_is_file(at.object)) return store_in_file(at, 0, from, PAGE_SIZE);
+    gaddr to = shared_address_of(at);
+    return shared_owns(at) ? forced_fill(to, from, PAGE_SIZE) : shared_poke(to, from, PAGE_SIZE);
 }
 
 bool page_log_put(struct shared_at at, uint64_t blocks, bool is_whole, const uint8_t *from) {
@@ -170,6 +180,10 @@ bool page_log_put(struct shared_at at, uint64_t blocks, bool is_whole, const uin
         from += PAGE_LOG_BLOCK;
     }
     return store(at, bytes);
+}
+
+bool page_log_put_value(struct shared_at at, gaddr addr, const void *from, size_t n) {
+    return shared_is_file(at.object) ? store_in_file(at, addr % PAGE_SIZE, from, n) : shared_poke(addr, from, n);
 }
 
 bool page_log_fill(struct shared_at at) {

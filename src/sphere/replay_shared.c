@@ -137,6 +137,22 @@ void replay_acquire_next(struct thread *t, const struct event *e) {
     if (v.from || v.writable == 2) replay_take_memory(t);
 }
 
+static void came(const struct mapping *m, gaddr addr) { watch_came(addr); }
+
+/* In a worker, which is alone: pages that are nobody's show what the process has seen and left in them. */
+static void show_page(struct thread *t, struct shared_at at, const struct event *e) {
+    const struct ev_contents *c = event_contents(e);
+    if (watch_is_any()) shared_each_view(at, came);
+    if (c && !page_log_put(at, c->blocks, c->flags & CONTENTS_WHOLE, (const uint8_t *)(c + 1)))
+        debug_end(t, WORKER_FAILED, 0, "what this process has seen of shared memory has no place here");
+}
+
+static void show_value(struct thread *t, struct shared_at at, const struct value_access *a, const struct value *value) {
+    if (unlikely(page_log_is_written)) page_log_shown(at);
+    if (unlikely(debug_is_on) && !page_log_put_value(at, a->addr, value, a->size))
+        debug_end(t, WORKER_FAILED, 0, "a value of shared memory has no place here");
+}
+
 /* mode.access: the log has the value. One who faulted is there for certain; others have pages yet that go on the way to it. */
 bool replay_access(struct thread *t, struct shared_at at, const struct value_access *a, bool faulted) {
     const struct event *e = faulted ? replay_next_of(t) : stream_peek();
@@ -146,8 +162,11 @@ bool replay_access(struct thread *t, struct shared_at at, const struct value_acc
     if (unlikely(debug_is_on) && !faulted) debug_op(t, false);
     const struct ev_insn *v = (const struct ev_insn *)(e + 1);
     struct value value = {{v->rax, v->rbx, v->rcx, v->rdx}};
+    bool is_shown = v->flags & INSN_SHOWN;
+    if (unlikely(debug_is_on) && is_shown) show_page(t, at, e);
     stream_take();
     values_run(t, a, &value);
+    if (is_shown) show_value(t, at, a, &value);
     replay_set_budget(t);
     return true;
 }

@@ -1,5 +1,6 @@
 #include "sphere/shared.h"
 
+#include <linux/fcntl.h>
 #include <linux/mman.h>
 
 #include "engine/cache.h"
@@ -395,6 +396,26 @@ bool shared_peek(void *to, gaddr from, size_t n) {
     if (closed) SYS(mprotect, PAGE_DOWN(from), PAGE_SIZE, PROT_READ);
     bool good = guest_copy(to, (const void *)from, n) == 0;
     if (closed) SYS(mprotect, PAGE_DOWN(from), PAGE_SIZE, PROT_NONE);
+    return good;
+}
+
+/* Memory of this process as a file: what is written there goes to pages that are closed, too. -1: there is none. */
+static int own_memory(void) {
+    static int fd = -1;
+    static long opened_by; /* a copy of the process has to open its own */
+    long self = SYS(getpid);
+    if (opened_by == self) return fd;
+    if (fd >= 0) SYS(close, fd);
+    opened_by = self;
+    return fd = (int)SYS(openat, AT_FDCWD, "/proc/self/mem", O_RDWR | O_CLOEXEC);
+}
+
+bool shared_poke(gaddr to, const void *from, size_t n) {
+    int fd = own_memory(); /* opening and closing the page takes ten times as long */
+    if (fd >= 0 && SYS(pwrite64, fd, from, n, to) == (long)n) return true;
+    SYS(mprotect, PAGE_DOWN(to), PAGE_SIZE, PROT_READ | PROT_WRITE);
+    bool good = guest_copy((void *)to, from, n) == 0;
+    SYS(mprotect, PAGE_DOWN(to), PAGE_SIZE, PROT_NONE);
     return good;
 }
 

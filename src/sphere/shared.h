@@ -87,6 +87,8 @@ gaddr shared_address_of(struct shared_at at);
 bool shared_is_closed(gaddr addr);
 /* Reads n bytes of one page, ours or not, for others than the program. */
 bool shared_peek(void *to, gaddr from, size_t n);
+/* Writes n bytes of one page that is not ours: in a worker, where it is memory of its own. */
+bool shared_poke(gaddr to, const void *from, size_t n);
 /* A page fault. True: the page was not owned; now it is, or the access has been made. */
 bool shared_fault(struct thread *t, gaddr addr, uint64_t err);
 /* All pages of the range are owned at the same time, until the turn is given up. */

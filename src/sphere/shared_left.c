@@ -122,6 +122,11 @@ static void set_state(struct page_copy *c, enum state state) {
     c->state = state;
 }
 
+/* What was left in the page can be looked at. */
+static bool is_known(const struct page_copy *c) {
+    return c && c->bytes && (c->state == COPY_NEW || c->state == COPY_SAVED);
+}
+
 /* From now on its pages are what mappings show. */
 static void set_written(struct object *o) {
     if (o->written) return;
@@ -278,14 +283,53 @@ bool left_acquired(struct shared_at at, gaddr addr, struct ev_contents *contents
     struct object *o = checkpoint_is_on ? add_object(at.object) : NULL;
     if (!o) return false;
     struct page_copy *c = page_copies_find(&copies, at);
-    bool is_known = c && c->bytes && (c->state == COPY_NEW || c->state == COPY_SAVED);
+    bool was_known = is_known(c);
     if (!addr) addr = shared_address_of(at);
     bool is_there = addr && aspace_find(addr, &m);
     if (is_there && guest_copy(now, (const void *)addr, PAGE_SIZE) != 0) read_owned(&m, addr, now);
     bool has = is_there || read_file(at, now);
-    if (has) find_difference(now, is_known ? c->bytes : NULL, contents, bytes);
+    if (has) find_difference(now, was_known ? c->bytes : NULL, contents, bytes);
     note_acquired(o, at, has ? now : NULL, is_there ? addr : 0);
     return has;
+}
+
+/* ---- pages that are nobody's ---- */
+
+static struct { /* what an event is about to tell; the page as it was when one looked */
+    size_t size;
+    struct ev_contents contents;
+    uint8_t blocks[PAGE_SIZE], page[PAGE_SIZE] __attribute__((aligned(8)));
+} look;
+
+size_t left_look(struct shared_at at, const uint8_t *page) {
+    look.size = 0;
+    if (!checkpoint_is_on || is_known(page_copies_find(&copies, at))) return 0;
+    if (n_bytes >= COPIES_MOST || !add_object(at.object)) return 0;
+    memcpy(look.page, page, PAGE_SIZE);
+    find_difference(look.page, NULL, &look.contents, look.blocks);
+    return look.size = sizeof look.contents + contents_bytes(look.contents.blocks);
+}
+
+bool left_saw(struct shared_at at, struct ev_contents *contents, uint64_t offset, const void *value, size_t n) {
+    if (!checkpoint_is_on) return false;
+    if (look.size) {
+        *contents = look.contents;
+        memcpy(contents + 1, look.blocks, look.size - sizeof *contents);
+        keep_bytes(find_object(at.object), at, look.page, 0);
+    }
+    struct page_copy *c = page_copies_find(&copies, at);
+    if (!is_known(c)) return false;
+    if (memcmp(c->bytes + offset, value, n) == 0) return true;
+    bool was_zero = c->bytes == zero;
+    uint8_t *to = bytes_of(c);
+    if (!to) {
+        if (look.size) set_state(c, COPY_UNKNOWN); /* the log will not tell of it */
+        return false;
+    }
+    if (was_zero) memset(to, 0, PAGE_SIZE);
+    memcpy(to + offset, value, n);
+    set_state(c, COPY_NEW);
+    return true;
 }
 
 /* Anonymous memory that is unmapped is gone for this process. */
@@ -315,10 +359,10 @@ static void write_page(struct shared_at at, uint64_t from, const void *bytes, ui
     static uint8_t page[PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
     struct object *o = find_object(at.object);
     struct page_copy *c = page_copies_find(&copies, at);
-    bool is_ours = shared_owns(at), is_known = c && c->bytes && (c->state == COPY_NEW || c->state == COPY_SAVED);
-    gaddr addr = is_ours && !is_known ? shared_address_of(at) : 0;
+    bool is_ours = shared_owns(at), was_known = is_known(c);
+    gaddr addr = is_ours && !was_known ? shared_address_of(at) : 0;
     if (addr && o->written && (!c || c->state == COPY_NONE)) return; /* mappings show it */
-    if (!is_known) {
+    if (!was_known) {
         bool has = is_ours && read_ours(at, addr, page);
         return has ? keep_bytes(o, at, page, addr) : set_state(page_copies_make(&copies, at), COPY_UNKNOWN);
     }

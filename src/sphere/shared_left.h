@@ -26,6 +26,12 @@ void left_released(struct shared_at at);
 /* It is this address space's again, and mapped at addr (0: it is not). True: *contents and the blocks in `bytes`, a page of room, say
  * what it holds; they are to be logged with it. */
 bool left_acquired(struct shared_at at, gaddr addr, struct ev_contents *contents, uint8_t *bytes);
+/* A page that is nobody's, and can be seen at `page`, is about to be touched by one instruction. How many bytes an event needs to tell
+ * what is in it; 0: what the process has seen of it so far is known, or nothing is kept. */
+size_t left_look(struct shared_at at, const uint8_t *page);
+/* It was: n bytes at `offset` are behind it as `value` has them. contents: room for as many bytes as asked for. False: nothing is kept,
+ * and what the process left there is as before. */
+bool left_saw(struct shared_at at, struct ev_contents *contents, uint64_t offset, const void *value, size_t n);
 /* Mappings of [start, end) are about to go. */
 void left_unmapping(gaddr start, gaddr end);
 /* A call is about to change the file, or has: pages that are not mapped are read through fd. */

@@ -15,6 +15,7 @@
 #include "sphere/gate.h"
 #include "sphere/mode.h"
 #include "sphere/operand.h"
+#include "sphere/shared_left.h"
 
 #define HOT 12                     /* so many changes of hands in a row ... */
 #define HOT_WITHIN_NS 1000000000ul /* ... each within this time of the one before */
@@ -376,15 +377,17 @@ static bool swap_whole(uint8_t *at, uint8_t size, const struct value *old, const
     }
 }
 
-static void do_access(struct thread *t, const struct value_access *a, uint8_t *at, struct value *loaded) {
+/* *loaded: what was there; *left: what is there then. */
+static void do_access(struct thread *t, const struct value_access *a, uint8_t *at, struct value *loaded,
+                      struct value *left) {
     bool changes = a->in.load_size && a->in.store_size; /* then registers and flags are all that it changes besides */
     uint64_t gpr[16], rflags = t->tb->rflags, pc = t->tb->pc;
     memcpy(gpr, t->tb->gpr, sizeof gpr);
     for (;;) {
-        struct value value = *loaded = load_whole(at, a->size);
-        values_run(t, a, &value);
-        if (!changes && a->in.store_size) store_whole(at, a->size, &value);
-        if (!changes || swap_whole(at, a->size, loaded, &value)) return;
+        *left = *loaded = load_whole(at, a->size);
+        values_run(t, a, left);
+        if (!changes && a->in.store_size) store_whole(at, a->size, left);
+        if (!changes || swap_whole(at, a->size, loaded, left)) return;
         memcpy(t->tb->gpr, gpr, sizeof gpr); /* once more, with what is there now */
         t->tb->rflags = rflags;
         t->tb->pc = pc;
@@ -396,20 +399,23 @@ bool values_record(struct thread *t, struct shared_at at, const struct value_acc
     struct shared_page *p = &shared_tables()->pages[shared_index(at, 0)];
     const struct alias *alias = is_value_page(p) ? alias_of(at, a->addr) : NULL;
     if (!alias) return false;
-    struct event *e =
-        event_new(t, EV_INSN, RECORDED_SHARED, sizeof(struct ev_insn)); /* may wait, so without the lock */
+    size_t more = left_look(at, alias->page);
+    struct event *e = /* may wait, so without the lock */
+        event_new(t, EV_INSN, RECORDED_SHARED, sizeof(struct ev_insn) + more);
     struct ev_insn *v = (struct ev_insn *)(e + 1);
-    struct value loaded;
+    struct value loaded, left;
     page_lock(p);
     bool done = is_value_page(p) && !is_alone(p);
     uint16_t streak = p->streak;
-    if (done) do_access(t, a, alias->page + a->addr % PAGE_SIZE, &loaded);
+    if (done) do_access(t, a, alias->page + a->addr % PAGE_SIZE, &loaded, &left);
     page_unlock(p);
     if (!done) {
         stream_cancel(e);
         return false;
     }
-    *v = (struct ev_insn){loaded.words[0], loaded.words[1], loaded.words[2], loaded.words[3], 0};
+    bool is_kept = left_saw(at, (struct ev_contents *)(v + 1), a->addr % PAGE_SIZE, &left, a->size);
+    *v = (struct ev_insn){loaded.words[0], loaded.words[1], loaded.words[2], loaded.words[3],
+                          is_kept ? INSN_SHOWN : 0};
     stream_commit();
     if (streak % SPINS == SPINS - 1) SYS(sched_yield); /* it may wait for somebody who does not run */
     return true;

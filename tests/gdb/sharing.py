@@ -1,6 +1,6 @@
 """Sessions on processes that share memory with others: a crash, changes, where values come from, and real programs."""
 
-import os, re, shutil, socket, subprocess, sys, tempfile, time
+import json, os, re, shutil, socket, subprocess, sys, tempfile, time
 
 from driver import REPRISE, Gdb, Wrong
 from special import NO_MORE, Skipped, check, process_list, scenario
@@ -33,6 +33,35 @@ def share_crash(recordings):
         gdb.expect("reverse-continue", NO_MORE)
         gdb.do("delete", "seek end")
         check(gdb, gdb.where(["shared->counter", "shared->last"]) == crash, "the end is elsewhere")
+
+
+def shown_values(recording, stream):
+    """Accesses to pages that are nobody's, and how many of them a debugger shows."""
+    dump = subprocess.run([REPRISE, "dump", "--json", "--stream", str(stream), recording], capture_output=True, text=True, check=True).stdout
+    events = [e for e in map(json.loads, dump.splitlines()) if e["kind"] == "INSN" and e.get("insn") == "shared"]
+    return len(events), sum(e["insn_flags"] & 1 for e in events)
+
+
+@scenario(quick=True)
+def share_contended(recordings):
+    """A page that is nobody's shows what the process itself saw and left in it, forwards, backwards and behind a restore."""
+    for kind in ("inherited", "memfd"):
+        recording = recordings.of(f"contends {kind}")
+        accesses, shown = shown_values(recording, 1)
+        if accesses < 100:
+            raise Skipped(f"the processes hardly met: {accesses} values")
+        with Gdb(recording, args=["-e", "-p", str(process_list(recording)[1])]) as gdb:
+            check(gdb, shown == accesses, f"{shown} of {accesses} values are shown")
+            end = gdb.where(["shared->counter", "shared->place[1]"])
+            gdb.do("break saw if shared->counter != seen")
+            gdb.expect("reverse-continue", NO_MORE)
+            start = gdb.where(["shared->counter", "shared->place[1]"])
+            gdb.expect("continue", "SIGSEGV")
+            check(gdb, gdb.where(["shared->counter", "shared->place[1]"]) == end, "the end that was restored is another")
+            gdb.do("delete", "seek start", "watch shared->place[1]", "ignore $bpnum 1000000", "continue")
+            gdb.expect("info breakpoints", "already hit 3000 times")
+            gdb.do("delete", "seek start")
+            check(gdb, gdb.where(["shared->counter", "shared->place[1]"]) == start, "the start is another")
 
 
 @scenario()
