@@ -90,7 +90,7 @@ enum worker_ask {
     ASK_HASH,          /* Answer: of all private memory */
     ASK_SHARED, /* arg[0]: shared object, arg[1]: page. Answer: number of struct worker_shared in data, from there on */
     ASK_ELSEWHERE, /* arg[0]: address. Answer: 1 if its page is shared, and not this process's at present */
-    ASK_DIVERT, /* leaves the recording: runs on without a log */
+    ASK_DIVERT,    /* leaves the recording: runs on without a log */
 };
 
 #define WORKER_CALLS 512 /* system calls that can be told apart */

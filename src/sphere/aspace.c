@@ -455,7 +455,8 @@ long aspace_mremap(gaddr old, size_t old_len, size_t new_len, int flags, gaddr n
         got = track_mremap(old, old_len, new_len, flags & ~MREMAP_MAYMOVE, 0);
     } else {
         bool room = old_len && !(flags & MREMAP_DONTUNMAP) && old + old_len == m.end &&
-                    !aspace_is_barred(old + old_len, new_len - old_len) && aspace_is_usable(old + old_len, new_len - old_len);
+                    !aspace_is_barred(old + old_len, new_len - old_len) &&
+                    aspace_is_usable(old + old_len, new_len - old_len);
         got = room ? track_mremap(old, old_len, new_len, 0, 0) : -ENOMEM;
         if (sys_failed(got) && (flags & MREMAP_MAYMOVE)) {
             gaddr at = aspace_pick(new_len, (int)m.flags & MAP_32BIT, NULL);

@@ -39,16 +39,20 @@ static bool is_same(const struct channel_file *f, const struct file_id *id) {
            f->ctime_ns == id->ctime_ns;
 }
 
-/* The entry of a file; NULL: the table has none. */
+/* The entry of a file; NULL: the table has none. Processes that map it at the same moment may have made one each: one that is kept
+ * goes before others. */
 static struct channel_file *find(const struct file_id *id) {
     uint32_t slot = channel_file_slot(id->dev, id->ino, id->mtime_ns);
+    struct channel_file *found = NULL;
     for (uint32_t k = 0; k < PROBES; k++) {
         struct channel_file *f = &the_channel->files[(slot + k) % CHANNEL_FILES];
         uint32_t state = __atomic_load_n(&f->state, __ATOMIC_ACQUIRE);
-        if (state == FILE_FREE) return NULL;
-        if (is_same(f, id)) return f;
+        if (state == FILE_FREE) break;
+        if (!is_same(f, id)) continue;
+        if (state == FILE_KEPT) return f;
+        if (!found) found = f;
     }
-    return NULL;
+    return found;
 }
 
 static struct channel_file *claim(const struct file_id *id) {
@@ -101,13 +105,14 @@ static bool process_is_dying(void) {
     return false;
 }
 
-/* Large files take long. */
-static void wait_until_kept(struct channel_file *f) {
+/* Large files take long. is_sent: by this process; another one may have been killed before it came to that. */
+static void wait_until_kept(struct channel_file *f, int fd, bool is_sent) {
     while (__atomic_load_n(&f->state, __ATOMIC_ACQUIRE) == FILE_BUSY) {
         struct __kernel_timespec timeout = {0, 200000000};
-        SYS(futex, &f->state, FUTEX_WAIT, FILE_BUSY, &timeout, 0, 0);
+        long ret = SYS(futex, &f->state, FUTEX_WAIT, FILE_BUSY, &timeout, 0, 0);
         if (__atomic_load_n(&the_channel->stopped, __ATOMIC_ACQUIRE) || !channel_controller_lives()) return;
         if (process_is_dying()) return;
+        if (ret == -ETIMEDOUT && !is_sent) is_sent = send(fd, f);
     }
 }
 
@@ -130,7 +135,8 @@ void objects_keep(int fd, const struct file_id *id, bool tracked) {
     if (!id->ino || __atomic_load_n(&the_channel->stopped, __ATOMIC_ACQUIRE)) return;
     if (tracked && needs_no_contents(fd, id)) return;
     struct channel_file *f = find(id);
-    if (!f) {
+    bool is_new = !f;
+    if (is_new) {
         f = claim(id);
         if (!f || !send(fd, f)) {
             if (f) __atomic_store_n(&f->state, FILE_FAILED, __ATOMIC_RELEASE);
@@ -139,7 +145,7 @@ void objects_keep(int fd, const struct file_id *id, bool tracked) {
             return;
         }
     }
-    wait_until_kept(f);
+    wait_until_kept(f, fd, is_new);
     f->reserved = 1; /* used by this recording */
 }
 

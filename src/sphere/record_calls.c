@@ -426,7 +426,8 @@ void record_ordinary(struct tblock *tb, uint64_t nr, uint64_t a[6], gaddr next, 
     log_hash(t);
     stream_commit();
     record_behind(t, nr);
-    checkpoint_consider(t, EVF_AFTER); /* not before: where a tracee stops, behind the call or for a signal, nobody can stand */
+    checkpoint_consider(
+        t, EVF_AFTER); /* not before: where a tracee stops, behind the call or for a signal, nobody can stand */
 }
 
 long record_legacy(struct tblock *tb, uint32_t nr, const uint64_t a[6]) {

@@ -99,7 +99,7 @@ static void verify_page(struct thread *t, const struct event *e, const struct ev
 static bool can_be_read(gaddr addr) {
     struct {
         uint64_t base, len;
-    } here = {(uint64_t)&(uint8_t){0}, 1}, there = {addr, 1};
+    } here = {(uint64_t) & (uint8_t){0}, 1}, there = {addr, 1};
     long self = SYS(getpid);
     return SYS(process_vm_readv, self, &here, 1, &there, 1, 0) == 1;
 }

@@ -414,8 +414,7 @@ bool values_record(struct thread *t, struct shared_at at, const struct value_acc
         return false;
     }
     bool is_kept = left_saw(at, (struct ev_contents *)(v + 1), a->addr % PAGE_SIZE, &left, a->size);
-    *v = (struct ev_insn){loaded.words[0], loaded.words[1], loaded.words[2], loaded.words[3],
-                          is_kept ? INSN_SHOWN : 0};
+    *v = (struct ev_insn){loaded.words[0], loaded.words[1], loaded.words[2], loaded.words[3], is_kept ? INSN_SHOWN : 0};
     stream_commit();
     if (streak % SPINS == SPINS - 1) SYS(sched_yield); /* it may wait for somebody who does not run */
     return true;

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """What $RUN is under `run.sh --record`: records the command into $RECORDINGS and keeps a copy of its output for comparison.
 
-The output goes through a pipe, and this process ends only when all of it has been passed on."""
+The output goes through a pipe, with what goes to standard error if that is the same file: so it stays in order. This process ends
+only when all of it has been passed on."""
 import fcntl
 import os
 import select
@@ -12,6 +13,9 @@ import tempfile
 where = tempfile.mkdtemp(dir=os.environ["RECORDINGS"])
 command = [os.environ["REPRISE"], "record", *os.environ.get("RECORD_OPTIONS", "").split(), "-o", where + "/rec", "--", *sys.argv[1:]]
 out, inner = os.pipe()
+merged = os.path.sameopenfile(1, 2)
+if merged:
+    open(where + "/merged", "w").close()
 # what the shell had ignored stays ignored; python itself ignores these two
 for s in (signal.SIGPIPE, signal.SIGXFSZ):
     signal.signal(s, signal.SIG_DFL)
@@ -19,6 +23,8 @@ child = os.fork()
 if child == 0:
     os.close(out)
     os.dup2(inner, 1)
+    if merged:
+        os.dup2(inner, 2)
     os.close(inner)
     try:
         os.execv(command[0], command)
