@@ -13,6 +13,13 @@ for what in inherited memfd file segment late; do
     [ ! -e "rd/$what/pages" ] || wrong "$what: the log did not have all that the processes share"
 done
 
+# pages that become nobody's: what the child saw and left in them is in the checkpoint in front of its crash
+for kind in inherited memfd; do
+    timeout -k 5 60 "$REPRISE" record --checkpoint-interval 0.1 -o "rd/contended-$kind" -- "$BUILD/gdb/contends" $kind >out 2>&1 || wrong "contended, $kind: $(cat out)"
+    timeout -k 5 60 "$REPRISE" replay -a --verify "contended-$kind" >again 2>&1 || wrong "contended, $kind: $(tail -1 again)"
+    compare "contended-$kind" 1 -p "$("$REPRISE" ps "contended-$kind" | awk 'NR == 3 { print $1 }')"
+done
+
 # files that are mapped in part, or only to be read, and changed by calls
 for size in small large; do
     timeout -k 5 60 "$REPRISE" record --debug ckpt-stretch=0 --checkpoint-interval 0.1 -o "rd/$size" -- "$BUILD/replay/windows" $([ $size = large ] && echo 5 || echo 2.5) ${size#small} >out 2>&1
