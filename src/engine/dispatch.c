@@ -91,10 +91,11 @@ static struct place find_or_translate_place(gaddr pc) {
 }
 
 static void enter_at(struct tblock *t, struct place at) {
-    t->host_pc = (uint64_t)at.host + (t->skip_break ? at.break_len : 0);
+    bool skips = t->skip_break;
+    t->host_pc = (uint64_t)at.host + (skips ? at.break_len : 0);
     t->skip_break = false;
     if (unlikely(t->trap_flag | t->debug_step)) {
-        t->step_host_pc = (uint64_t)at.host + (t->debug_step ? at.break_len : 0);
+        t->step_host_pc = (uint64_t)at.host + (skips || t->debug_step ? at.break_len : 0);
         t->host_pc = (uint64_t)rt_step;
     }
 }
@@ -128,8 +129,11 @@ void engine_on_enter(struct tblock *t) {
     for (;;) {
         bool full;
         cache_safepoint(t);
-        if (unlikely(t->stepped)) engine_host.step_trap(t);
-        if (unlikely(t->debug)) engine_host.debug(t);
+        if (unlikely(t->stepped | t->debug)) {
+            if (t->stepped) engine_host.step_trap(t);
+            if (t->debug) engine_host.debug(t);
+            cache_safepoint(t); /* it may have waited there */
+        }
         if (unlikely(t->is_due)) {
             t->is_due = false;
             engine_host.tick_budget(t);
@@ -195,8 +199,9 @@ static bool ask_about_store(struct tblock *t) {
 static void on_break(struct tblock *t) {
     const struct block *b = t->break_block;
     enum break_end end = engine_host.at_break(t);
+    if (end != BREAK_DONE) t->stepped = false; /* nothing has been done yet */
     bool is_seen = t->stepped | t->trap_flag | t->debug | t->debug_step | t->is_due;
-    if (end == BREAK_ELSEWHERE || !b->broken_len || unlikely(is_seen)) {
+    if (end == BREAK_ELSEWHERE || !b->broken_len || unlikely(is_seen || b->dead)) {
         t->skip_break |= end == BREAK_PASSED;
         engine_on_enter(t);
         return;

@@ -323,7 +323,7 @@ uint8_t *emit_jcc(struct emitter *e, int cc, const void *to) {
 
 uint8_t *emit_call(struct emitter *e, const void *to) {
     align_rel32(e, 1);
-    put(e, 0xe8);
+    put(e, CALL_REL32);
     return put_rel32(e, to);
 }
 

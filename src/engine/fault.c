@@ -76,7 +76,7 @@ static enum fault_where recover(struct tblock *t, const struct fault_regs *regs)
     case SPILL_RCX: t->gpr[RCX] = t->s0; break;
     case SPILL_CALL: { /* the guest's push is done, the host's failed: the call has happened */
         struct insn in;
-        if (off == 0 || !decode_executed(&in, t->pc)) break;
+        if (*(const uint8_t *)regs->host_pc != CALL_REL32 || !decode_executed(&in, t->pc)) break;
         t->pc = in.target;
         t->ticks_left_0 -= ticked;
         return FAULT_NOT_THE_GUESTS;

@@ -242,8 +242,8 @@ static void save_region(struct region *r) {
     struct copy c = {.r = r};
     c.code_bytes = PAGE_UP((size_t)(r->code_next - r->base));
     c.meta_bytes = (size_t)(r->end - (uint8_t *)PAGE_DOWN((uint64_t)r->meta_next));
-    if (c.code_bytes + c.meta_bytes > (size_t)(r->end - r->base) || !kept_dir_may_write(c.code_bytes + c.meta_bytes))
-        return;
+    size_t bytes = c.code_bytes + c.meta_bytes;
+    if (bytes > (size_t)(r->end - r->base) || !kept_dir_may_write(bytes + HUGE_PAGE /* meta_offset() */)) return;
     c.buf = arena_try_pages(c.code_bytes + c.meta_bytes);
     if (!c.buf) return;
     memcpy(c.buf, r->base, c.code_bytes);

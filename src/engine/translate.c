@@ -136,6 +136,8 @@ static bool finish_exits(struct build *b, struct block *blk) {
         struct pending_exit *p = &b->exits[i];
         uint8_t *inside = p->kind == ENTRY_PLAIN ? host_of(b, blk->host, p->target) : NULL;
         if (b->checked && inside != blk->host) inside = NULL; /* past the check only from the top */
+        /* what jumps to itself waits for somebody to change the code (Java patches it so): it is led out of the block when that is dropped */
+        if (b->n == 1 && p->target == blk->pc) inside = NULL;
         if (inside) {
             emit_set_rel32(p->rel32, inside);
             continue;
@@ -209,7 +211,8 @@ static struct block *build_block(struct build *b, gaddr pc, enum entry_kind reas
     blk->pushes_first = first_is_push(b);
     blk->pc = pc;
     blk->checked = b->checked;
-    blk->rcx_live = b->live[0].regs & REG_BIT(RCX);
+    /* what is there by then may be other code, or somebody looks */
+    blk->rcx_live = b->checked || build_has_break(pc) || (b->live[0].regs & REG_BIT(RCX));
     blk->flags_dead = the_policy->ticks && !b->exact_flags && flags_are_dead(pc, pc);
     if (with_fail) {
         b->e.ret_fail = b->e.p;
@@ -265,12 +268,12 @@ struct block *translate(gaddr pc, enum entry_kind reason) {
     if (!b.r) return NULL; /* cache_is_full */
     struct block *blk = build_block(&b, pc, reason);
     CHECK(blk);
-    for (int i = 0; i < b.n_sites; i++) {
+    if (unlikely(trace_level)) trace_block(&b, blk);
+    cache_commit(b.r, blk, b.e.p);
+    for (int i = 0; i < b.n_sites; i++) { /* whoever returns to one may fault in the block: it has to be known */
         if (!b.checked) cache_add_call(b.sites[i].call_pc, blk);
         cache_add_site(b.sites[i].ret_pc, b.sites[i].site);
     }
-    if (unlikely(trace_level)) trace_block(&b, blk);
-    cache_commit(b.r, blk, b.e.p);
     for (int i = 0; i < blk->n_exits; i++) {
         struct exit *x = &blk->exits[i];
         struct block *to = cache_find(x->target);

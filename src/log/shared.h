@@ -79,7 +79,8 @@ struct shared_tables {
     uint64_t progress;  /* replay: counted up with each page that changes hands and each stream that ends */
     uint64_t n_objects; /* used in `objects` */
     uint64_t stopping;  /* recording: how many are about to send signals that stop (shared_stop.h) */
-    uint8_t reserved[4096 - 24];
+    uint64_t cut;       /* replay: streams that stop before their process has ended */
+    uint8_t reserved[4096 - 32];
     struct shared_sharer sharers[CHANNEL_RINGS];
     struct shared_object objects[SHARED_OBJECTS];
     struct shared_chunk chunks[SHARED_CHUNKS];

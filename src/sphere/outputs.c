@@ -7,7 +7,9 @@
 #include <linux/time_types.h>
 
 #include "inproc/sys.h"
+#include "recorder/order.h"
 #include "sphere/channel.h"
+#include "sphere/checkpoint.h"
 #include "sphere/debug.h"
 #include "sphere/gate.h"
 #include "sphere/page_log.h"
@@ -42,10 +44,31 @@ static bool is_write(uint64_t nr) {
 
 /* ---- one writer at a time ---- */
 
+#define LOCK_WAIT_NS 5000000
+#define LOCK_WAITS 100 /* in a row, after which somebody's output is stuck */
+
+/* Who has the lock may need the turn, or a page of ours, to give it up. False: nobody did, for some time. */
+static bool wait_for_lock(struct thread *t, uint32_t holder) {
+    struct __kernel_timespec timeout = {0, LOCK_WAIT_NS};
+    bool lends = order_is_shared();
+    if (lends) {
+        t->turn_lent = true;
+        checkpoint_park(t, true);
+        order_enter_call(t, true);
+    }
+    long ret = SYS(futex, &the_channel->out_lock, FUTEX_WAIT, holder, &timeout, 0, 0);
+    if (lends) {
+        order_leave_call(t);
+        t->turn_lent = false;
+        if (unlikely(t->owes)) checkpoint_pay(t);
+    }
+    return ret != -ETIMEDOUT;
+}
+
 /* Held by process id, so that a holder that was killed can be told. */
-static bool lock(void) {
+static bool lock(struct thread *t) {
     uint32_t self = channel_pid();
-    for (int tries = 0; tries < 100; tries++) {
+    for (int quiet = 0; quiet < LOCK_WAITS;) {
         uint32_t holder = 0;
         if (__atomic_compare_exchange_n(&the_channel->out_lock, &holder, self, false, __ATOMIC_ACQUIRE,
                                         __ATOMIC_RELAXED))
@@ -54,10 +77,9 @@ static bool lock(void) {
             __atomic_compare_exchange_n(&the_channel->out_lock, &holder, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
             continue;
         }
-        struct __kernel_timespec timeout = {0, 5000000};
-        SYS(futex, &the_channel->out_lock, FUTEX_WAIT, holder, &timeout, 0, 0);
+        quiet = wait_for_lock(t, holder) ? 0 : quiet + 1;
     }
-    return false; /* somebody's output is stuck: ours need not be */
+    return false; /* ours need not be */
 }
 
 static void unlock(void) {
@@ -69,7 +91,7 @@ bool outputs_begin(struct thread *t, uint64_t nr, const uint64_t a[6], struct ou
     if (!is_write(nr)) return false;
     out->fd = which(t->files, a[0]);
     if (!out->fd) return false;
-    out->locked = __atomic_load_n(&the_channel->next_stream, __ATOMIC_RELAXED) > 1 && lock();
+    out->locked = __atomic_load_n(&the_channel->next_stream, __ATOMIC_RELAXED) > 1 && lock(t);
     return true;
 }
 
@@ -190,7 +212,7 @@ static bool goes_on(const struct ring *r, uint64_t *before) {
     return !__atomic_load_n(&r->awaits_output, __ATOMIC_ACQUIRE) && (now < was || now - was >= GOES_ON_NS);
 }
 
-static bool others_go_on(void) {
+bool outputs_others_go_on(void) {
     bool any = false;
     for (uint32_t i = 0; i < the_channel->n_rings; i++) any |= goes_on(&the_channel->rings[i], &taken_ns[i]);
     return any;
@@ -202,7 +224,7 @@ static void await_place(uint64_t seq) {
     for (;;) {
         uint32_t word = __atomic_load_n(&the_channel->out_futex, __ATOMIC_ACQUIRE);
         uint64_t now = __atomic_load_n(&the_channel->out_seq, __ATOMIC_ACQUIRE);
-        bool is_over = now >= seq || (quiet == QUIET_ROUNDS && !others_go_on());
+        bool is_over = now >= seq || (quiet == QUIET_ROUNDS && !outputs_others_go_on());
         channel_awaits_output(!is_over);
         if (is_over) return;
         quiet = now == last && quiet < QUIET_ROUNDS ? quiet + 1 : 0;

@@ -27,6 +27,8 @@ void outputs_follow(struct thread *t, uint64_t nr, const uint64_t a[6], long ret
 /* After execve: some were to be closed. */
 void outputs_after_exec(struct files *f);
 
+/* Replay: whether other processes of the sphere compute, since somebody asked last; those that wait for their place to write do not. */
+bool outputs_others_go_on(void);
 /* Replay: writes what the recorded call wrote, in its place. */
 void outputs_repeat(uint64_t nr, const uint64_t a[6], uint32_t fd, uint64_t seq, long ret);
 

@@ -268,9 +268,23 @@ static long send_stop(struct tblock *tb, uint64_t nr, uint64_t a[6], int pid) {
     return ret;
 }
 
+/* Pages of a file that the call is about to change; true: there are some, and they stay ours, as does the turn, until it is over. What
+ * else the call needs comes first: waiting for it could cost them. */
+static bool hold_file(struct thread *t, uint64_t nr, const uint64_t a[6]) {
+    uint64_t before;
+    bool keeps;
+    if (!shared_has_files()) return false;
+    do {
+        before = shared_acquired;
+        keeps = file_changes_hold(t, nr, a);
+        if (keeps && shared_active) shared_hold_arguments(nr, a);
+    } while (keeps && before != shared_acquired);
+    return keeps;
+}
+
 /* lends: others may have the turn meanwhile */
 static long issue_plain(struct tblock *tb, uint64_t nr, uint64_t a[6], bool lends) {
-    bool keeps = shared_has_files() && file_changes_hold(tb->thread, nr, a);
+    bool keeps = hold_file(tb->thread, nr, a);
     bool shared = lends && order_is_shared() && !keeps;
     long ret = unlikely(shared_active) ? issue_holding(tb, nr, a, lends && !keeps) : issue_either(tb, nr, a, shared);
     if (unlikely(ret == -EFAULT) && shared && shared_active)

@@ -158,6 +158,7 @@ void replay_start(struct thread *t, uint64_t stream) {
     SYS(rt_sigaction, 17 /* SIGCHLD: nobody waits for the processes of a replay */, &ignore, 0, 8);
     if (!stream_attach_reader(fd_own() + 1, stream)) { /* killed, or the recording ended, before it had begun */
         if (stream == 0) die("the recording is empty");
+        replay_note_cut();
         SYS(exit_group, 0);
     }
     schedule_start(t);

@@ -34,6 +34,7 @@ void replay_leave(enum ring_ended how, int status, int exit_status) {
 void replay_cut_off(void) {
     if (debug_is_on) debug_end(thread_self(), WORKER_ENDED, 0, "");
     kept_save();
+    replay_note_cut();
     replay_leave(RING_ENDED_CUT, 0, 0);
 }
 

@@ -54,6 +54,8 @@ void replay_leave_to_others(struct thread *t) __attribute__((noreturn));
 
 /* Who waits for pages of this process need not wait any longer. */
 void replay_note_end(void);
+/* Its recording stops before the process has ended. */
+void replay_note_cut(void);
 void replay_release(const struct event *e);
 void replay_acquire_next(struct thread *t, const struct event *e);
 /* mode.acquire, mode.access */

@@ -9,32 +9,55 @@
 #include "sphere/debug.h"
 #include "sphere/debug_watch.h"
 #include "sphere/file_changes.h"
+#include "sphere/outputs.h"
 #include "sphere/page_log.h"
 #include "sphere/recorded_insn.h"
 #include "sphere/runtime.h"
 #include "sphere/shared_values.h"
 
-#define STUCK_AFTER 1200 /* tenths of a second without any progress */
+/* Tenths of a second without any progress, while nobody computes. */
+#define STUCK_AFTER 1200
+#define CUT_AFTER 20 /* what is missing was not recorded any more, if the recording of some process just stops */
+
+struct patience {
+    uint64_t progress;
+    int quiet;
+};
+
+/* Another tenth of a second is over. True: it cannot come any more. */
+static bool is_used_up(struct patience *p) {
+    struct shared_tables *tables = shared_tables();
+    uint64_t seen = __atomic_load_n(&tables->progress, __ATOMIC_RELAXED);
+    bool goes_on = seen != p->progress || outputs_others_go_on();
+    p->progress = seen;
+    p->quiet = goes_on ? 0 : p->quiet + 1;
+    if (p->quiet >= CUT_AFTER && __atomic_load_n(&tables->cut, __ATOMIC_ACQUIRE)) replay_cut_off();
+    return p->quiet >= STUCK_AFTER;
+}
 
 static void await_version(struct thread *t, const struct event *e, struct shared_page *p, uint32_t version) {
-    uint64_t progress = 0;
+    struct patience patience = {0};
     uint32_t now;
-    for (int quiet = 0; (now = __atomic_load_n(&p->version, __ATOMIC_ACQUIRE)) != version; quiet++) {
+    while ((now = __atomic_load_n(&p->version, __ATOMIC_ACQUIRE)) != version) {
         struct __kernel_timespec timeout = {0, 100000000};
-        SYS(futex, &p->version, FUTEX_WAIT, now, &timeout, 0, 0);
-        uint64_t seen = __atomic_load_n(&shared_tables()->progress, __ATOMIC_RELAXED);
-        if (seen != progress) quiet = 0;
-        progress = seen;
-        if (quiet == STUCK_AFTER) replay_diverged(t, e, "a shared page does not come", version, now);
+        if (SYS(futex, &p->version, FUTEX_WAIT, now, &timeout, 0, 0) != -ETIMEDOUT) continue;
+        if (is_used_up(&patience)) replay_diverged(t, e, "a shared page does not come", version, now);
     }
 }
 
 static void await_end(struct thread *t, const struct event *e, uint64_t stream) {
-    for (int i = 0; stream < SHARED_STREAMS && !shared_has_ended(stream); i++) {
+    struct patience patience = {0};
+    for (int i = 1; stream < SHARED_STREAMS && !shared_has_ended(stream); i++) {
         struct __kernel_timespec ms = {0, 1000000};
         SYS(nanosleep, &ms, 0);
-        if (i == STUCK_AFTER * 100) replay_diverged(t, e, "the owner of a shared page does not end", stream, 0);
+        if (i % 100 == 0 && is_used_up(&patience))
+            replay_diverged(t, e, "the owner of a shared page does not end", stream, 0);
     }
+}
+
+void replay_note_cut(void) {
+    struct shared_tables *s = the_channel->shares ? shared_tables() : NULL;
+    if (s) __atomic_add_fetch(&s->cut, 1, __ATOMIC_RELEASE);
 }
 
 void replay_note_end(void) {
@@ -69,7 +92,9 @@ static void await_page(struct thread *t, const struct event *e, const struct ev_
     struct shared_page *p = page_of(v);
     if (v->from) {
         await_end(t, e, v->from - 1);
-        await_version(t, e, p, (uint32_t)v->version - 1);
+        /* it may have been killed while it released the page */
+        if (__atomic_load_n(&p->version, __ATOMIC_ACQUIRE) != (uint32_t)v->version)
+            await_version(t, e, p, (uint32_t)v->version - 1);
         set_version(p, (uint32_t)v->version);
     } else if (v->writable == 2) { /* it was nobody's */
         await_version(t, e, p, (uint32_t)v->version - 1);

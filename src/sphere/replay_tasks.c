@@ -136,6 +136,7 @@ void replay_thread_killed(struct thread *t, int signo) { replay_exit(t); }
 static void forked_child(struct thread *t, uint64_t stream) {
     threads_after_fork(t);
     if (!stream_attach_reader(fd_own() + 1, stream)) { /* killed before it had begun */
+        replay_note_cut();
         replay_note_end();
         SYS(exit_group, 0);
     }
@@ -231,6 +232,7 @@ static void exec_again(struct thread *t, uint64_t stream) {
     }
     if (!t->shares_memory) {
         kept_save();
+        if (stream == UINT64_MAX) replay_note_cut();
         replay_note_end();
         stream_done(stream == UINT64_MAX ? RING_ENDED_CUT : RING_ENDED_EXEC, 0, replay_count_all());
         if (stream == UINT64_MAX) SYS(exit_group, 0);

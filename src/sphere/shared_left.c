@@ -305,7 +305,7 @@ size_t left_look(struct shared_at at, const uint8_t *page) {
     look.size = 0;
     if (!checkpoint_is_on || is_known(page_copies_find(&copies, at))) return 0;
     if (n_bytes >= COPIES_MOST || !add_object(at.object)) return 0;
-    memcpy(look.page, page, PAGE_SIZE);
+    if (guest_copy(look.page, page, PAGE_SIZE) != 0) return 0; /* its file has been cut off */
     find_difference(look.page, NULL, &look.contents, look.blocks);
     return look.size = sizeof look.contents + contents_bytes(look.contents.blocks);
 }

@@ -6,6 +6,7 @@
 #include "inproc/sys.h"
 #include "recorder/order.h"
 #include "sphere/channel.h"
+#include "sphere/checkpoint.h"
 #include "sphere/shared.h"
 #include "sphere/signals.h"
 #include "sphere/task_state.h"
@@ -105,6 +106,7 @@ void shared_stop_before(struct thread *t, int pid) {
     for (uint32_t i = 0; i < CHANNEL_RINGS; i++) {
         struct shared_sharer *s = &tables->sharers[i];
         if (s == shared_self() || !is_meant(s, pid)) continue;
+        checkpoint_park(t, true);
         order_enter_call(t, true);
         if (make_ready(s)) asked[i / 64] |= 1ull << (i % 64);
         order_leave_call(t);

@@ -310,6 +310,7 @@ static void page_lock(struct shared_page *p) {
     for (int i = 0;; i++) {
         uint16_t holder = 0;
         if (__atomic_compare_exchange_n(&p->lock, &holder, mine, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return;
+        if (holder == mine) return; /* a process that has our memory, and was killed: we have the turn */
         if (i % 64 == 63) SYS(sched_yield);
         if (i > 64 && channel_is_stopped()) return; /* who has it may be stopped for good; nothing is logged any more */
         bool dead = i % 4096 == 4095 && !shared_sharer_lives(&shared_tables()->sharers[holder - 1]);
@@ -395,7 +396,7 @@ static void do_access(struct thread *t, const struct value_access *a, uint8_t *a
 }
 
 bool values_record(struct thread *t, struct shared_at at, const struct value_access *a, bool faulted) {
-    if (unlikely(channel_is_stopped())) return false;
+    if (unlikely(channel_is_stopped()) || unlikely(!shared_self())) return false; /* others have to know when we are no more */
     struct shared_page *p = &shared_tables()->pages[shared_index(at, 0)];
     const struct alias *alias = is_value_page(p) ? alias_of(at, a->addr) : NULL;
     if (!alias) return false;

@@ -145,10 +145,11 @@ static void hold_anywhere(struct writes *w) {}
 
 #define POPULATE_MOST (64ull << 20) /* bytes */
 
-/* Whether the call touches all of the memory that it names, which fails where that is closed. */
+/* Whether the call touches all of the memory that it names, which fails where that is closed, or changes what is in it. */
 static bool populates(uint64_t nr, const uint64_t a[6]) {
-    bool is_whole = nr == __NR_mlock || (nr == __NR_mlock2 && !a[2]) ||
-                    (nr == __NR_madvise && (a[2] == MADV_POPULATE_READ || a[2] == MADV_POPULATE_WRITE));
+    bool is_whole =
+        nr == __NR_mlock || (nr == __NR_mlock2 && !a[2]) ||
+        (nr == __NR_madvise && (a[2] == MADV_POPULATE_READ || a[2] == MADV_POPULATE_WRITE || a[2] == MADV_REMOVE));
     return is_whole && a[1] <= POPULATE_MOST;
 }
 
