@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #define LOOK_MS 200
-#define WAKE_EVERY 256     /* entries */
-#define IDLE_LOOKS 50      /* until an area's memory is given back: 10 s */
+#define WAKE_EVERY 256 /* entries */
+#define IDLE_LOOKS 50  /* until an area's memory is given back: 10 s */
 #define STATE_MOST (64ul << 20)
 #define DROPPED_MOST (1ul << 20)
 
@@ -167,6 +167,7 @@ static bool take(struct taker *t, struct seat *s) {
     uint32_t serial = GET(a->serial);
     if (serial != s->serial) {
         start_over(s);
+        SET(a->tail, 0); /* what was taken of the one before may have been counted since */
         s->serial = serial;
         s->places = GET(a->places);
         if (!s->places || s->places > AREA_ENTRIES) s->places = AREA_ENTRIES;
@@ -174,7 +175,7 @@ static bool take(struct taker *t, struct seat *s) {
     }
     uint64_t head = GET(a->head);
     if (head == s->tail || head - s->tail > s->places) return false;
-    while (s->tail < head) {
+    while (s->tail < head && GET(a->serial) == serial) { /* another process may have the area by now */
         struct area_entry e = a->entries[s->tail % s->places];
         take_entry(t, s, e, a->pages[s->tail % s->places]);
         SET(a->tail, ++s->tail);
@@ -182,7 +183,7 @@ static bool take(struct taker *t, struct seat *s) {
             __atomic_add_fetch(&a->space, 1, __ATOMIC_SEQ_CST);
             wake(&a->space);
         }
-        if (e.kind == AREA_END || e.kind == AREA_GIVE_UP) {
+        if ((e.kind == AREA_END || e.kind == AREA_GIVE_UP) && GET(a->serial) == serial) {
             finish(s);
             break;
         }

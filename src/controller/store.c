@@ -24,6 +24,7 @@
 #define INDEX_READ (512u << 10) /* bytes of the index that are looked at: its end */
 #define INDEX_MAX (2u << 20)    /* a longer one is cut */
 #define YOUNG_NS 2000000000ull
+#define NAME_TRIES 1000
 
 bool store_open(struct store *s, const char *path) {
     struct stat st;
@@ -130,8 +131,11 @@ static int copy_in(struct store *s, struct source from, const struct stat *st, s
     char temp[64], path[OBJECT_FILE], dir[3];
     uint64_t size;
     if (!has_space(s, st)) return ENOSPC;
-    snprintf(temp, sizeof temp, ".new-%d-%u", (int)getpid(), __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED));
-    int to = openat(s->dir, temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int to, tries = 0;
+    do { /* in another PID namespace there may be somebody of the same number, or there was one that was killed */
+        snprintf(temp, sizeof temp, ".new-%d-%u", (int)getpid(), __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED));
+        to = openat(s->dir, temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    } while (to < 0 && errno == EEXIST && ++tries < NAME_TRIES);
     if (to < 0) return errno;
     int err = fill_object(s, from, to, name, &size);
     close(to);

@@ -606,7 +606,8 @@ void cache_commit(struct region *r, struct block *b, uint8_t *code_end) {
     r->code_next = code_end;
     b->is_kept = r->is_kept;
     b->next_in_region = r->blocks;
-    for (uint64_t g = (uint64_t)(b->host - r->base) / GRANULE; /* others look there at once, for blocks beside this one */
+    for (uint64_t g =
+             (uint64_t)(b->host - r->base) / GRANULE; /* others look there at once, for blocks beside this one */
          g <= (uint64_t)(b->host + b->host_len - r->base) / GRANULE; g++)
         __atomic_store_n(&r->granules[g], (uint32_t)((uint8_t *)b - r->base), __ATOMIC_RELEASE);
     r->blocks = b;

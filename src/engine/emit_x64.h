@@ -66,7 +66,7 @@ uint8_t *emit_jmp(struct emitter *e, const void *to);
 uint8_t *emit_jcc(struct emitter *e, int cc, const void *to);
 uint8_t *emit_call(struct emitter *e, const void *to);
 void emit_jmp_anywhere(struct emitter *e, const void *to); /* not patchable */
-#define CALL_REL32 0xe8 /* the opcode of a direct call */
+#define CALL_REL32 0xe8                                    /* the opcode of a direct call */
 #define JMP_FIXED_LEN 5
 void emit_jmp_fixed(struct emitter *e, const void *to); /* not patchable, within 2 GB */
 void emit_set_rel32(uint8_t *rel32, const void *to);

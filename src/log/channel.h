@@ -16,7 +16,7 @@
 #define CHANNEL_MAGIC 0x32304c4e48435052ull /* "RPCHNL02" */
 #define CHANNEL_RINGS 1024                  /* at most */
 #define CHANNEL_RINGS_LEAST 4
-#define CHANNEL_FILES 8192 /* a power of two */
+#define CHANNEL_FILES 32768 /* a power of two; sparse */
 #define RING_BYTES (1ul << 20)
 #define RING_MAPS 7       /* words */
 #define CHANNEL_BITS 1024 /* words */

@@ -11,6 +11,7 @@
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "sphere/sys/special.h"
+#include "sphere/task_state.h"
 
 struct channel *the_channel;
 struct stream the_stream;
@@ -68,7 +69,7 @@ uint32_t channel_number_in(int proc_fd) {
 uint32_t channel_pid(void) { return elsewhere ? channel_number_in(channel_fd() + 2) : (uint32_t)SYS(getpid); }
 
 bool channel_is_gone(uint32_t pid) {
-    if (!elsewhere) return SYS(kill, pid, 0) == -ESRCH;
+    if (!elsewhere) return task_is_gone((int)pid);
     char name[16];
     fmt_into(name, sizeof name, "%u", pid);
     return SYS(faccessat, channel_fd() + 2, name, 0) == -ENOENT;

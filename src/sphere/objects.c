@@ -167,13 +167,20 @@ static uint64_t first_mapping(struct thread *t, const struct mapping *m, uint64_
     return MAPPED_FIRST | MAPPED_OWNED;
 }
 
+/* Since its contents were kept, or would have been. */
+static bool has_changed(const struct mapping *m, int fd) {
+    struct file_id now;
+    return file_identify(fd, &now) && now.ino == m->file.ino &&
+           (now.size != m->file.size || now.mtime_ns != m->file.mtime_ns || now.ctime_ns != m->file.ctime_ns);
+}
+
 /* A private mapping, new, of a file that others change, or may change at any time. */
 static uint64_t show_private(const struct mapping *m, int fd) {
     uint64_t ino, object = shared_file(&m->file);
     bool is_tracked = shared_has_files() && shared_object_is_known(object);
     bool is_anonymous =
         FILE_IS_ON_NO_DEVICE(m->file.dev) && file_is_anonymous(fd, &ino); /* shared, but not as a file */
-    if (!is_tracked && !is_anonymous && !writers_has(&m->file)) return 0;
+    if (!is_tracked && !is_anonymous && !writers_has(&m->file) && !has_changed(m, fd)) return 0;
     borrowed_show_new(m);
     return is_tracked ? MAPPED_TRACKED : MAPPED_BORROWED;
 }
@@ -317,7 +324,8 @@ uint64_t objects_tracked(uint64_t object, const struct ev_mapped *first) {
     }
     for (int i = 0; !__atomic_load_n(&o->ready, __ATOMIC_ACQUIRE); i++) {
         struct __kernel_timespec timeout = {0, 100000000};
-        if (i == 20 && __atomic_load_n(&shared_tables()->cut, __ATOMIC_ACQUIRE)) replay_cut_off(); /* who did was not recorded */
+        if (i == 20 && __atomic_load_n(&shared_tables()->cut, __ATOMIC_ACQUIRE))
+            replay_cut_off(); /* who did was not recorded */
         if (i == 1200) die("nobody fills in a shared file");
         SYS(futex, &o->ready, FUTEX_WAIT, 0, &timeout, 0, 0);
     }

@@ -185,6 +185,9 @@ void outputs_follow(struct thread *t, uint64_t nr, const uint64_t a[6], long ret
 }
 
 void outputs_after_exec(struct files *f) {
+    uint32_t self = channel_pid(); /* another thread may have been writing */
+    if (__atomic_compare_exchange_n(&the_channel->out_lock, &self, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        SYS(futex, &the_channel->out_lock, FUTEX_WAKE, 1, 0, 0, 0);
     for (uint64_t fd = 0; fd < OUT_FDS; fd++)
         if (which(f, fd) && SYS(fcntl, fd, F_GETFD) < 0) set(f, fd, 0);
 }

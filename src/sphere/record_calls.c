@@ -372,9 +372,9 @@ static void follow_files(struct thread *t, uint64_t nr, const uint64_t a[6], lon
 }
 
 void record_keep_file(int fd, const struct file_id *id, bool tracked) {
+    if (!tracked) writers_map(id); /* only those that have it privately are told of changes, from now on */
     objects_keep(fd, id, tracked);
     file_changes_mapped(fd, id);
-    if (!tracked) writers_map(id); /* only those that have it privately are told of changes */
 }
 
 static uint64_t own_cpu_ns(void) {

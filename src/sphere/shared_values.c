@@ -396,7 +396,8 @@ static void do_access(struct thread *t, const struct value_access *a, uint8_t *a
 }
 
 bool values_record(struct thread *t, struct shared_at at, const struct value_access *a, bool faulted) {
-    if (unlikely(channel_is_stopped()) || unlikely(!shared_self())) return false; /* others have to know when we are no more */
+    if (unlikely(channel_is_stopped()) || unlikely(!shared_self()))
+        return false; /* others have to know when we are no more */
     struct shared_page *p = &shared_tables()->pages[shared_index(at, 0)];
     const struct alias *alias = is_value_page(p) ? alias_of(at, a->addr) : NULL;
     if (!alias) return false;

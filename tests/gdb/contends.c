@@ -15,6 +15,7 @@ struct shared {
 
 struct shared *shared;
 volatile long seen, noted; /* of each process */
+useconds_t nap;            /* in each round */
 
 void saw(void) { noted = seen; }
 
@@ -24,6 +25,7 @@ static void meet(int me, long round) {
     shared->place[me] = round;
     for (volatile int i = 0; i < 1000; i++) continue;
     sched_yield();
+    if (nap) usleep(nap);
 }
 
 static void crash(void) { *(volatile long *)16 = seen; }
@@ -33,6 +35,7 @@ int main(int argc, char **argv) {
     if (fd >= 0 && ftruncate(fd, 4096)) abort();
     shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
     if (shared == MAP_FAILED) abort();
+    nap = argc > 2 ? (useconds_t)atoi(argv[2]) : 0;
     pid_t child = fork();
     int me = child == 0;
     for (long i = 1; i <= ROUNDS; i++) meet(me, i);

@@ -15,7 +15,7 @@ done
 
 # pages that become nobody's: what the child saw and left in them is in the checkpoint in front of its crash
 for kind in inherited memfd; do
-    timeout -k 5 60 "$REPRISE" record --checkpoint-interval 0.1 -o "rd/contended-$kind" -- "$BUILD/gdb/contends" $kind >out 2>&1 || wrong "contended, $kind: $(cat out)"
+    timeout -k 5 60 "$REPRISE" record --checkpoint-interval 0.1 -o "rd/contended-$kind" -- "$BUILD/gdb/contends" $kind 300 >out 2>&1 || wrong "contended, $kind: $(cat out)"
     timeout -k 5 60 "$REPRISE" replay -a --verify "contended-$kind" >again 2>&1 || wrong "contended, $kind: $(tail -1 again)"
     compare "contended-$kind" 1 -p "$("$REPRISE" ps "contended-$kind" | awk 'NR == 3 { print $1 }')"
 done
