@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
         if (pid < 0) break;
         if (WIFEXITED(status)) {
             if (pid == first) printf("first exited with %d\n", WEXITSTATUS(status));
-            if (pid == second) ended = WEXITSTATUS(status);
+            if (pid != first) ended = WEXITSTATUS(status); /* maybe before one is told that it was made */
             continue;
         }
         int event = status >> 16, signo = WSTOPSIG(status), deliver = 0;
