@@ -14,7 +14,6 @@
 #include "sphere/recorded_insn.h"
 #include "sphere/segment.h"
 #include "sphere/shared.h"
-#include "sphere/shared_values.h"
 #include "sphere/sigframe.h"
 #include "sphere/signals.h"
 
