@@ -188,6 +188,7 @@ static bool there_and_back(struct walk *w, unsigned long n) {
                    ":%" PRIu64 " pc %" PRIx64 ", %s\n",
                    reason_name(s.reason), v.at.event, v.at.ticks, v.at.steps, want->at.event, want->at.ticks,
                    want->at.steps, w->regs.rip, v.registers != want->registers ? "registers" : "memory");
+        if (!good) say_difference(want, &v);
     }
     if (good)
         printf("there and back: %lu steps, %.0f us forward, %.0f us back\n", there,

