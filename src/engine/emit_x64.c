@@ -260,6 +260,10 @@ void emit_store_stack(struct emitter *e, int reg, int8_t disp) {
     put(e, (uint8_t)disp);
 }
 
+bool emit_is_store_stack(const uint8_t *code) {
+    return (code[0] & ~4) == REX_W && code[1] == 0x89 && (code[2] & ~0x38) == 0x44 && code[3] == 0x24;
+}
+
 void emit_zero_stack(struct emitter *e, int8_t disp) {
     put(e, REX_W);
     put(e, 0xc7);

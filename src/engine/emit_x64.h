@@ -49,6 +49,7 @@ uint8_t *emit_lea_rip(struct emitter *e, int reg);                     /* lea re
 void emit_movzx16_stack(struct emitter *e, int to);                    /* movzwl (%rsp),to */
 void emit_load_stack(struct emitter *e, int reg, int8_t disp);         /* mov disp(%rsp),reg */
 void emit_store_stack(struct emitter *e, int reg, int8_t disp);        /* mov reg,disp(%rsp) */
+bool emit_is_store_stack(const uint8_t *code);                         /* what emit_store_stack has written */
 void emit_zero_stack(struct emitter *e, int8_t disp);                  /* movq $0,disp(%rsp) */
 void emit_push_table(struct emitter *e, uint32_t table, int index);    /* push table(,index,8) */
 void emit_jmp_table(struct emitter *e, uint32_t table, int index);

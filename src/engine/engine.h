@@ -19,7 +19,7 @@ enum special { /* instructions that leave the cache to be done by hand */
                SPECIAL_RECORDED,  /* cpuid; policy.intercept: its result is recorded */
                SPECIAL_XSAVE,     /* policy.intercept: what it stores is the program's business alone */
                SPECIAL_FPU_STORE, /* done already; what it stored names an address of the cache */
-               SPECIAL_BREAK, /* engine_host.has_break: somebody wants to see the thread before the instruction */
+               SPECIAL_BREAK,     /* engine_host.has_break: somebody wants to see the thread before the instruction */
                SPECIAL_STORE, /* the store in front of which we are may be watched: the engine itself asks the host */
                SPECIAL_STALE, /* the bytes of a checked block have changed: the engine itself sees to it */
                SPECIAL_WORN,  /* a block was checked so often that its page had better be protected: likewise */
@@ -143,6 +143,9 @@ bool fault_at_boundary(uint64_t host_pc);
 bool fault_is_tick(struct tblock *t, uint64_t host_pc, uint64_t *to, uint64_t *rcx);
 /* The guest instruction that host_pc belongs to; 0: none. */
 gaddr fault_guest_pc(uint64_t host_pc);
+/* A write to the program's memory at host_pc faulted: whether it clears a word of ours on the stack, at an entry or behind a call. It is
+ * no instruction's, so it has to be repeated where it is. */
+bool fault_is_own_store(uint64_t host_pc);
 
 extern uint64_t tick_trace;  /* --debug tick-trace=N: a line at the first tick point and every Nth after it */
 extern int trace_level;      /* --debug trace=N */

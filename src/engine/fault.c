@@ -31,6 +31,13 @@ gaddr fault_guest_pc(uint64_t host_pc) {
     return b ? b->pc + b->map[insn_at(b, host_pc)].guest_off : 0;
 }
 
+bool fault_is_own_store(uint64_t host_pc) {
+    const struct block *b = cache_block_at(host_pc);
+    if (!b) return true;
+    int kind = b->map[insn_at(b, host_pc)].spill & ~SPILL_TICKED;
+    return (kind == SPILL_CALL || kind == SPILL_CALL_IND) && emit_is_store_stack((const uint8_t *)host_pc);
+}
+
 /* enter_exit.S */
 extern char rt_tick[], rt_indirect_tick[];
 

@@ -265,11 +265,20 @@ static void on_fault(struct thread *t, struct siginfo_raw *info, struct ucontext
     hold_further_signals(uc);
 }
 
+static bool is_write_in_cache(int signo, const struct ucontext_raw *uc) {
+    return signo == SIGSEGV_ && uc->mc.trapno == TRAP_PAGE_FAULT && (uc->mc.err & PF_WRITE) &&
+           cache_contains(uc->mc.rip);
+}
+
 /* A write in the cache to a page that the tracker has closed: it is repeated. At once, because writes that are not the guest's
  * own (host addresses below its stack) would otherwise be left out. In the cache no thread holds a lock. */
 static bool is_closed_page(int signo, const struct ucontext_raw *uc) {
-    return signo == SIGSEGV_ && uc->mc.trapno == TRAP_PAGE_FAULT && (uc->mc.err & PF_WRITE) &&
-           cache_contains(uc->mc.rip) && track_write_fault(uc->mc.cr2);
+    return is_write_in_cache(signo, uc) && track_write_fault(uc->mc.cr2);
+}
+
+/* A word of ours is cleared in a page of the stack that holds code which another thread has translated since the word was put there. */
+static bool is_own_word_in_code(int signo, const struct ucontext_raw *uc) {
+    return is_write_in_cache(signo, uc) && fault_is_own_store(uc->mc.rip) && code_watch_write_fault(uc->mc.cr2, 0);
 }
 
 /* A step of ours has ended. Some hypervisors lose the reason (DR6.BS) of one step in ten thousand. */
@@ -288,6 +297,7 @@ void signals_handle(int signo, struct siginfo_raw *info, struct ucontext_raw *uc
     bool by_kernel = info->code > 0;
     if (is_sync(signo) && by_kernel) {
         if (unlikely(track_closes) && is_closed_page(signo, uc)) return;
+        if (unlikely(code_watch_protected && !shared_active) && is_own_word_in_code(signo, uc)) return;
         hurry_swallowed(t->tb, signo);
         if (uc->mc.rip == (uint64_t)rt_step) {
             uc->mc.rip = t->tb->step_host_pc;
