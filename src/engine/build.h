@@ -30,6 +30,7 @@ struct build {
     struct block *known_call; /* the block runs into a call that this one holds */
     bool falls_out;           /* the last instruction may go on at `end` */
     bool checked;             /* verify the guest bytes at entry */
+    bool watched;             /* another thread may drop the block while one is in it; see struct code_range */
     int32_t *patience;        /* how often; see struct code_range */
     uint8_t break_len;        /* see struct block */
     uint8_t broken_len;       /* likewise */

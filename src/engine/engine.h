@@ -36,6 +36,7 @@ enum break_end {
 struct code_range {
     gaddr end;    /* executable and readable from pc up to here */
     bool checked; /* bytes may change unseen: blocks verify themselves at entry */
+    bool watched; /* bytes may change, which drops the blocks: threads that go round in them have to leave */
     /* Checked for now: each check takes one from here, and the one that gets below zero says so (engine_host.worn). NULL: for good. */
     int32_t *patience;
 };

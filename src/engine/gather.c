@@ -70,6 +70,7 @@ bool build_gather(struct build *b, gaddr pc, int limit) {
     if (!engine_host.code_at(pc, &code)) return false;
     int continues = 0, max_continues = code.checked ? 0 : MAX_CONTINUES;
     b->checked = code.checked;
+    b->watched = code.watched;
     b->patience = code.patience;
     b->returns_pushed = false;
     b->n_before = 0;
@@ -87,6 +88,7 @@ bool build_gather(struct build *b, gaddr pc, int limit) {
             if (PAGE_DOWN(at) > PAGE_DOWN(pc) + PAGE_SIZE) break; /* at most two pages: see struct block */
             if (at >= code.end && cache_kept_region(pc)) break;   /* a file's kept code stays within the file */
             if (at >= code.end && (!engine_host.code_at(at, &code) || code.checked != b->checked)) break;
+            b->watched |= code.watched;
         }
         if (!decode_at(b, in, pc, at, code.end)) {
             /* it may go on in the next mapping */
@@ -96,6 +98,8 @@ bool build_gather(struct build *b, gaddr pc, int limit) {
                 in->cls = INSN_INVALID;
                 in->pc = at;
                 in->len = 1;
+            } else if (more.watched && !more.checked) {
+                b->watched = true;
             } else if (more.checked && !b->checked) { /* an instruction on two pages: either may change unseen */
                 if (b->n > 0) break;
                 b->checked = true;

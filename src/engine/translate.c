@@ -136,8 +136,10 @@ static bool finish_exits(struct build *b, struct block *blk) {
         struct pending_exit *p = &b->exits[i];
         uint8_t *inside = p->kind == ENTRY_PLAIN ? host_of(b, blk->host, p->target) : NULL;
         if (b->checked && inside != blk->host) inside = NULL; /* past the check only from the top */
-        /* what jumps to itself waits for somebody to change the code (Java patches it so): it is led out of the block when that is dropped */
-        if (b->n == 1 && p->target == blk->pc) inside = NULL;
+        /* what goes round may wait for somebody to change the code (Java patches jumps to themselves so): jumps back are led out of the
+         * block when that is dropped. So are jumps to themselves anywhere. */
+        if (inside && inside <= p->rel32 && ((b->watched && !b->checked) || (b->n == 1 && p->target == blk->pc)))
+            inside = NULL;
         if (inside) {
             emit_set_rel32(p->rel32, inside);
             continue;

@@ -140,7 +140,7 @@ bool code_watch_code_at(gaddr pc, struct code_range *out) {
     if (!m || !(m->prot & PROT_EXEC) || m->borrowed) return false;
     hints_add_code(pc, pc + 2 * PAGE_SIZE); /* no block is on more than two pages */
     out->end = m->end;
-    out->checked = false;
+    out->checked = out->watched = false;
     out->patience = NULL;
     bool unseen = (m->flags & MAP_TYPE) != MAP_PRIVATE || code_files_is_loose(m); /* changes without a fault */
     if (!(m->prot & PROT_WRITE) && !unseen && !m->shows_shared) return true;
@@ -150,6 +150,7 @@ bool code_watch_code_at(gaddr pc, struct code_range *out) {
     if (unseen || w->flips >= FLIP_LIMIT) check_for_now(w);
     if (!w->checked && !protect(w, m)) check_for_now(w);
     out->checked = w->checked;
+    out->watched = true;
     if (!unseen) out->patience = patience_of(w->page);
     return true;
 }
