@@ -38,7 +38,8 @@ struct snapshot {
     uint64_t brk_start, brk_end;
     uint64_t xcr0;
     uint32_t extended_size; /* bytes of vector and x87 registers behind each thread, as xsave lays them out */
-    uint32_t mdwe;
+    uint16_t mdwe;
+    uint16_t tiles; /* 1: it may use AMX */
     uint64_t ended_ticks;             /* of R-threads that have ended */
     uint32_t seccomp_mode, n_filters; /* of all R-threads */
     uint64_t filters_len; /* bytes of filters, the last part: each in hexadecimal digits and a NUL, padded to 8 */

@@ -247,6 +247,7 @@ static void restore_process(struct process *p, const struct snapshot *s) {
     }
     p->pid = (int)s->pid;
     the_runtime.mdwe = s->mdwe;
+    if (s->tiles) sigframe_request_tiles();
     char comm[sizeof s->comm];
     memcpy(comm, s->comm, sizeof comm);
     comm[sizeof comm - 1] = '\0';

@@ -20,11 +20,41 @@
 #define FX_MXCSR_OFFSET 24
 #define FX_IP_OFFSET 8
 #define XSTATE_PKRU (1ull << 9)
+#define TILES_FEATURE 18
+#define XSTATE_TILES (1ull << TILES_FEATURE) /* AMX: 8 KB that processes have in their frames only when they have asked for leave to use it */
+#define ARCH_GET_XCOMP_PERM 0x1022
+#define ARCH_REQ_XCOMP_PERM 0x1023
 #define XSTATE_HEADER 512
 #define USER_FLAGS 0x40cd5ull /* what sigreturn may change: as FIX_EFLAGS of the kernel, without TF and RF */
 
 static uint32_t xsave_size; /* 0: no xsave on this CPU, or on the one that the program is shown */
 static uint64_t xsave_mask;
+static uint32_t frame_size; /* of the extended state in the program's frames */
+static uint64_t frame_mask;
+
+static uint32_t end_of_component(uint64_t last) {
+    if (last < 2) return XSTATE_HEADER + 64;
+    uint32_t r[4] = {0xd, 0, (uint32_t)last, 0};
+    cpuid_answer(r);
+    return r[1] + r[0];
+}
+
+void sigframe_ask_permission(void) {
+    frame_mask = xsave_mask;
+    frame_size = xsave_size;
+    if (!(xsave_mask & XSTATE_TILES)) return;
+    uint64_t permitted;
+    if (SYS(arch_prctl, ARCH_GET_XCOMP_PERM, &permitted) == 0 && (permitted & XSTATE_TILES)) return;
+    frame_mask &= ~XSTATE_TILES;
+    frame_size = end_of_component(63 - (uint64_t)__builtin_clzll(frame_mask));
+}
+
+void sigframe_request_tiles(void) {
+    SYS(arch_prctl, ARCH_REQ_XCOMP_PERM, TILES_FEATURE);
+    sigframe_ask_permission();
+}
+
+bool sigframe_has_tiles(void) { return frame_mask & XSTATE_TILES; }
 
 void sigframe_start(void) {
     uint32_t r[4] = {1, 0, 0, 0}, sizes[4] = {0xd, 0, 0, 0};
@@ -37,11 +67,12 @@ void sigframe_start(void) {
     if (!xsave_mask) return;
     cpuid_answer(sizes);
     xsave_size = cpu_level_xsave_size(sizes[1]);
+    sigframe_ask_permission();
 }
 
 static void save_extended(uint8_t *area) {
     uint64_t *x87_ip = (uint64_t *)(area + FX_IP_OFFSET);
-    if (!xsave_size) {
+    if (!frame_size) {
         __asm__ volatile("fxsave64 (%0)" : : "r"(area) : "memory");
         fpu_image_to_guest(x87_ip, 8);
         return;
@@ -49,19 +80,19 @@ static void save_extended(uint8_t *area) {
     memset(area + XSTATE_HEADER, 0, 64);
     __asm__ volatile("xsave64 (%0)"
                      :
-                     : "r"(area), "a"((uint32_t)xsave_mask), "d"((uint32_t)(xsave_mask >> 32))
+                     : "r"(area), "a"((uint32_t)frame_mask), "d"((uint32_t)(frame_mask >> 32))
                      : "memory");
     fpu_image_to_guest(x87_ip, 8);
     *(uint64_t *)(area + XSTATE_HEADER) |=
         3; /* as the kernel: x87 and SSE always count, so a handler may change them */
-    if (the_mode->same_fpu) *(uint64_t *)(area + XSTATE_HEADER) |= xsave_mask & FPU_IMAGE_ALWAYS;
+    if (the_mode->same_fpu) *(uint64_t *)(area + XSTATE_HEADER) |= frame_mask & FPU_IMAGE_ALWAYS;
     uint32_t *sw = (uint32_t *)(area + FX_SW_OFFSET);
     memset(sw, 0, 48);
     sw[0] = FP_MAGIC1;
-    sw[1] = xsave_size + 4;
-    memcpy(&sw[2], &xsave_mask, 8);
-    sw[4] = xsave_size;
-    *(uint32_t *)(area + xsave_size) = FP_MAGIC2;
+    sw[1] = frame_size + 4;
+    memcpy(&sw[2], &frame_mask, 8);
+    sw[4] = frame_size;
+    *(uint32_t *)(area + frame_size) = FP_MAGIC2;
 }
 
 /* Handlers start with fresh floating point and vector state. Protection keys are no such state. */
@@ -72,8 +103,8 @@ static void reset_extended(void) {
         uint32_t mxcsr;
         uint8_t more[XSTATE_HEADER + 64 - 28];
     } __attribute__((aligned(64))) fresh = {.control = 0x37f, .mxcsr = 0x1f80};
-    uint64_t mask = xsave_mask & ~XSTATE_PKRU;
-    if (xsave_size)
+    uint64_t mask = frame_mask & ~XSTATE_PKRU;
+    if (frame_size)
         __asm__ volatile("xrstor64 (%0)" : : "r"(&fresh), "a"((uint32_t)mask), "d"((uint32_t)(mask >> 32)));
     else
         __asm__ volatile("fxrstor64 (%0)" : : "r"(&fresh));
@@ -82,14 +113,14 @@ static void reset_extended(void) {
 static void restore_extended(uint8_t *area) {
     uint32_t *mxcsr = (uint32_t *)(area + FX_MXCSR_OFFSET);
     *mxcsr &= 0xffff; /* reserved bits would fault */
-    if (!xsave_size) {
+    if (!frame_size) {
         __asm__ volatile("fxrstor64 (%0)" : : "r"(area) : "memory");
         return;
     }
     uint32_t *sw = (uint32_t *)(area + FX_SW_OFFSET);
     uint64_t *header = (uint64_t *)(area + XSTATE_HEADER);
     if (sw[0] == FP_MAGIC1) {
-        header[0] &= xsave_mask;
+        header[0] &= frame_mask;
         memset(header + 1, 0, 56);
     } else { /* only the legacy part is there */
         memset(area + XSTATE_HEADER, 0, 64);
@@ -97,7 +128,7 @@ static void restore_extended(uint8_t *area) {
     }
     __asm__ volatile("xrstor64 (%0)"
                      :
-                     : "r"(area), "a"((uint32_t)xsave_mask), "d"((uint32_t)(xsave_mask >> 32))
+                     : "r"(area), "a"((uint32_t)frame_mask), "d"((uint32_t)(frame_mask >> 32))
                      : "memory");
 }
 
@@ -126,7 +157,7 @@ void sigframe_set_extended(const uint8_t *area) {
     *mxcsr &= 0xffff;
     if (xsave_size) {
         uint64_t *header = (uint64_t *)(copy + XSTATE_HEADER);
-        header[0] &= xsave_mask;
+        header[0] &= frame_mask;
         memset(header + 1, 0, 56);
     }
     sigframe_load_extended(copy);
@@ -176,9 +207,10 @@ bool sigframe_push(struct thread *t, const struct siginfo_raw *info, const struc
     bool on_alt = on_altstack(t, tb->gpr[RSP]);
     if ((sa->flags & 0x08000000 /* SA_ONSTACK */) && !(t->altstack.flags & 2) && !on_alt)
         sp = t->altstack.sp + t->altstack.size;
-    uint64_t fp_size = xsave_size ? xsave_size + 4 : FX_SIZE;
+    uint64_t fp_size = frame_size ? frame_size + 4 : FX_SIZE;
     uint64_t fp = (sp - fp_size) & ~63ull;
     uint64_t at = ((fp - sizeof(struct sigframe)) & ~15ull) - 8;
+    if (at > sp) return false; /* below address 0 */
     code_watch_before_kernel_write(at, sp - at);
     /* every page must be writable before anything is changed */
     for (uint64_t p = PAGE_DOWN(at); p < sp; p += PAGE_SIZE) {
@@ -190,7 +222,7 @@ bool sigframe_push(struct thread *t, const struct siginfo_raw *info, const struc
     memset(f, 0, sizeof *f);
     memset((void *)fp, 0, fp_size);
     f->pretcode = sa->restorer;
-    f->uc.flags = (xsave_size ? UC_FP_XSTATE : 0) | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS;
+    f->uc.flags = (frame_size ? UC_FP_XSTATE : 0) | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS;
     f->uc.stack = t->altstack;
     if (on_alt) f->uc.stack.flags |= 1; /* SS_ONSTACK */
     fill_mcontext(&f->uc.mc, tb);
@@ -237,11 +269,11 @@ bool sigframe_pop(struct thread *t) {
     }
     if (mc->fpstate) {
         uint8_t buf[8192 + 64 + 4096] __attribute__((aligned(64)));
-        size_t n = xsave_size ? xsave_size : FX_SIZE;
+        size_t n = frame_size ? frame_size : FX_SIZE;
         if (n > sizeof buf) return false;
         if (!guest_read(buf, mc->fpstate, FX_SIZE)) return false;
         uint32_t *sw = (uint32_t *)(buf + FX_SW_OFFSET);
-        if (xsave_size && sw[0] == FP_MAGIC1 && !guest_read(buf, mc->fpstate, n)) return false;
+        if (frame_size && sw[0] == FP_MAGIC1 && !guest_read(buf, mc->fpstate, n)) return false;
         restore_extended(buf);
     }
     return true;

@@ -41,6 +41,10 @@ bool sigframe_push(struct thread *t, const struct siginfo_raw *info, const struc
 bool sigframe_pop(struct thread *t);
 
 void sigframe_start(void);
+/* Frames have the state of AMX if the kernel lets this process use it: asked at the start and when it has been given leave. */
+void sigframe_ask_permission(void);
+bool sigframe_has_tiles(void);
+void sigframe_request_tiles(void);
 
 /* All vector and x87 registers, to and from an area of this size, aligned to 64. */
 size_t sigframe_extended_size(void);

@@ -16,8 +16,8 @@ has_uffd() { /usr/bin/python3 -c 'import ctypes, sys; sys.exit(ctypes.CDLL(None)
 tracks=mprotect
 has_uffd && tracks="uffd mprotect"
 for track in $tracks; do
-    expect 0 '' "$reprise" record $dense --debug track=$track -- "$program" 2500
-    "$program" 2500 | cmp -s - out || wrong "$track: other output than natively"
+    expect 0 '' "$reprise" record $dense --debug track=$track -- "$program" 20000
+    "$program" 20000 | cmp -s - out || wrong "$track: other output than natively"
     expect 0 '' "$reprise" walk latest <<<stored
     "$reprise" walk latest <<<stored >places
     [ "$(wc -l <places)" -ge 3 ] || wrong "$track: only $(wc -l <places) checkpoints"

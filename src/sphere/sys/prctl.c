@@ -9,6 +9,7 @@
 #include "sphere/mode.h"
 #include "sphere/runtime.h"
 #include "sphere/segment.h"
+#include "sphere/sigframe.h"
 #include "sphere/sys/special.h"
 
 #ifndef PR_SET_MDWE
@@ -117,6 +118,11 @@ long sys_arch_prctl(struct tblock *t, uint64_t a[6]) {
     case ARCH_GET_GS: return guest_write(a[1], &t->guest_gs, 8) ? 0 : -EFAULT;
     case ARCH_SET_CPUID: return a[1] ? 0 : -ENODEV; /* a faulting cpuid would hit the runtime */
     case ARCH_SHSTK_ENABLE: return -EOPNOTSUPP;
+    case ARCH_REQ_XCOMP_PERM: {
+        long ret = gate_syscall(__NR_arch_prctl, a);
+        sigframe_ask_permission();
+        return ret;
+    }
     default: return gate_syscall(__NR_arch_prctl, a);
     }
 }
