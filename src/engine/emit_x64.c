@@ -464,6 +464,13 @@ void emit_cmp_reg_mem(struct emitter *e, int reg, int size, int base) {
     put(e, (uint8_t)((reg & 7) << 3 | (base & 7)));
 }
 
+bool emit_is_cmp_memory(const uint8_t *code, int reg, int *base) {
+    if (*code == 0x66) code++;
+    if ((code[0] & 0xf0) != 0x40 || (code[1] & ~1) != 0x38 || (code[2] >> 3) != reg) return false;
+    *base = (code[2] & 7) == 5 ? -1 : code[2] & 7;
+    return true;
+}
+
 bool emit_load_operand(struct emitter *e, const struct insn *in, const uint8_t *bytes, int reg) {
     uint8_t old_rex = in->has_rex ? bytes[in->rex_off] : 0;
     if (in->eip_rel) return false;

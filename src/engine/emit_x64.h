@@ -99,6 +99,8 @@ bool emit_lea_operand(struct emitter *e, const struct insn *in, const uint8_t *b
 bool emit_cmp_rip_reg(struct emitter *e, int reg, int size, uint64_t address);
 /* cmp reg,(base), `size` bytes; base is no rsp, rbp, r12, r13. */
 void emit_cmp_reg_mem(struct emitter *e, int reg, int size, int base);
+/* What one of these two has written for `reg`; *base: -1 for the first. */
+bool emit_is_cmp_memory(const uint8_t *code, int reg, int *base);
 /* The instruction without its gs prefix byte. */
 void emit_copy_without_gs(struct emitter *e, const struct insn *in, const uint8_t *bytes);
 

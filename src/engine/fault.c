@@ -5,6 +5,9 @@
 /* Offsets inside the return sequence of translate_insn.c: mov (9 bytes), movzwl (4), push, ret. */
 #define RET_PUSH_OFF 13
 
+#define FLAGS_OF_LAHF 0xd5ull
+#define FLAGS_ALL 0x8d5ull
+
 static int insn_at(const struct block *b, uint64_t host_pc) {
     uint32_t off = (uint32_t)(host_pc - (uint64_t)b->host);
     int lo = 0, hi = b->n_insns - 1;
@@ -64,6 +67,17 @@ bool fault_is_tick(struct tblock *t, uint64_t host_pc, uint64_t *to, uint64_t *r
     return true;
 }
 
+/* A checked block could not read its guest bytes: emit_check has put rcx, rax with the flags, and maybe rdx elsewhere. */
+static void undo_check(struct tblock *t, uint64_t host_pc) {
+    int base;
+    if (!emit_is_cmp_memory((const uint8_t *)host_pc, RCX, &base)) return;
+    uint64_t saved = t->gpr[RAX];
+    t->rflags = (t->rflags & ~FLAGS_ALL) | (saved >> 8 & FLAGS_OF_LAHF) | (saved & 1) << 11 /* OF */;
+    t->gpr[RAX] = t->s3;
+    t->gpr[RCX] = t->s2;
+    if (base == RDX) t->gpr[RDX] = t->s1;
+}
+
 static enum fault_where recover(struct tblock *t, const struct fault_regs *regs) {
     struct block *b = cache_block_at(regs->host_pc);
     if (!b) return FAULT_NOT_CACHE;
@@ -75,7 +89,10 @@ static enum fault_where recover(struct tblock *t, const struct fault_regs *regs)
     t->pc = b->pc + m->guest_off;
     if (off == 0) return FAULT_AT_BOUNDARY;
     bool ticked = m->spill & SPILL_TICKED;
-    if (off < m->lead || (off == m->lead && !ticked)) return FAULT_INSIDE;
+    if (off < m->lead || (off == m->lead && !ticked)) {
+        if (b->checked && i == 0) undo_check(t, regs->host_pc);
+        return FAULT_INSIDE;
+    }
     off -= m->lead;
     if (ticked) t->ticks_left_0++; /* it counts when it is done */
     switch (m->spill & ~SPILL_TICKED) {

@@ -53,14 +53,19 @@ bool code_files_is_loose(const struct mapping *m) {
     return !f || f->loose;
 }
 
+/* Caller holds cache_lock. */
+static void loosen_found(struct code_file *f) {
+    if (!f->loose) code_watch_forget(0, LAYOUT_GUEST_END); /* rare: not worth finding its mappings */
+    f->loose = true;
+}
+
 static void loosen(uint64_t dev, uint64_t ino) {
     lock_take(&cache_lock);
     struct code_file *f = find(dev, ino);
-    if (!f)
-        f = add(dev, ino);
-    else if (!f->loose)
-        code_watch_forget(0, LAYOUT_GUEST_END); /* rare: not worth finding its mappings */
-    if (f) f->loose = true;
+    if (f)
+        loosen_found(f);
+    else if ((f = add(dev, ino)))
+        f->loose = true;
     lock_drop(&cache_lock);
 }
 
@@ -75,12 +80,11 @@ static bool is_mapped(uint64_t dev, uint64_t ino) {
 static void reopened(uint64_t dev, uint64_t ino) {
     lock_take(&cache_lock);
     struct code_file *f = find(dev, ino);
-    lock_drop(&cache_lock);
-    if (!f) return;
-    if (is_mapped(dev, ino))
-        loosen(dev, ino);
-    else
+    if (f && is_mapped(dev, ino))
+        loosen_found(f);
+    else if (f)
         f->loose = false;
+    lock_drop(&cache_lock);
 }
 
 static bool is_mem_file(int fd, const struct stat *st) {
