@@ -2,7 +2,7 @@
  * recording: cli/record_outsider.sh runs this program beside it. Alone, its children do it.
  *   outsider [FILE [WHICH]]    waits for the bytes of FILE, one after the other; or sets one
  *   outsider FILE count        counts its first bytes up until it is gone
- *   outsider FILE follow N     looks at them so often, in all the ways that need the page as a whole */
+ *   outsider FILE follow N     looks at them so often, and until they have changed twice, in all the ways that need the page as a whole */
 #include "shared.h"
 #include <sched.h>
 #include <sys/stat.h>
@@ -56,7 +56,7 @@ static int count(const char *path) {
 /* What is seen has to be seen again, and while nothing is done in between, in the order in which it was. */
 static int follow(const char *path, long rounds) {
     uint64_t sum = 0, changes = 0, last = 0;
-    for (long i = 0; i < rounds; i++) {
+    for (long i = 0; i < rounds || (changes < 2 && i < 10000 * rounds); i++) { /* who counts may not get the processor at once */
         uint64_t now = 0;
         for (int k = 0; k < 8; k++) now = now << 8 | (uint8_t)(i % 16 ? peek_wide(7 - k) : peek_call(7 - k));
         changes += now != last;
