@@ -32,6 +32,7 @@ struct facts {
     uint64_t instructions; /* 0: unknown */
     char host[256], kernel[256], recorder[32], version[32], directory[4096];
     const char *state; /* "complete", ... */
+    char stopped[32]; /* why recording stopped before the program did */
     char cut[256];
 };
 
@@ -73,7 +74,12 @@ static void find_facts(struct facts *f, const struct recording *r, const struct 
     if (!f->instructions) f->instructions = kept_count(r);
     find_status(f, r, s);
     recording_cut_text(r, f->cut, sizeof f->cut);
-    f->state = recording_is_damaged(r) ? "damaged" : r->end_text ? "complete" : r->under_way ? "under way" : "cut off";
+    bool is_stopped = recording_was_stopped(r, f->stopped, sizeof f->stopped);
+    f->state = recording_is_damaged(r) ? "damaged"
+               : is_stopped            ? "stopped"
+               : r->end_text           ? "complete"
+               : r->under_way          ? "under way"
+                                       : "cut off";
 }
 
 static void line(const char *name, const char *text) {
@@ -123,7 +129,9 @@ static void print_plain(const struct facts *f, const struct recording *r, const 
     line("host", f->host);
     line("kernel", f->kernel);
     line("recorder", f->recorder);
-    line("state", f->state);
+    char state[64];
+    snprintf(state, sizeof state, f->stopped[0] ? "%s (%s)" : "%s", f->state, f->stopped);
+    line("state", state);
     if (f->has_status) line("status", status_text((int)f->status, text));
     printf("%-14s %lu\n%-14s %lu\n%-14s %lu\n%-14s %lu\n", "processes", s->processes, "threads", s->threads, "events",
            s->events, "ticks", s->ticks);

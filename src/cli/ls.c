@@ -30,13 +30,21 @@ static int by_time(const void *a, const void *b) {
     return x->began < y->began ? -1 : x->began > y->began ? 1 : strcmp(x->entry->path, y->entry->path);
 }
 
+static const char *end_text(const struct recording *r, char text[48]) {
+    int64_t status;
+    char reason[24];
+    if (recording_was_stopped(r, reason, sizeof reason)) {
+        snprintf(text, 48, "stopped (%s)", reason);
+        return text;
+    }
+    return json_member_i64(r->end, "status", &status) ? status_text((int)status, text) : "complete";
+}
+
 static const char *state_of(const struct row *row, char text[48]) {
     const struct recording *r = row->recording;
-    int64_t status;
     if (!r) return "unusable";
     if (recording_is_damaged(r)) return "damaged";
-    if (json_is(r->end))
-        return json_member_i64(r->end, "status", &status) ? status_text((int)status, text) : "complete";
+    if (json_is(r->end)) return end_text(r, text);
     return r->under_way ? "under way" : "cut off";
 }
 

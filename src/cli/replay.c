@@ -74,6 +74,7 @@ struct session {
     bool has_status;
     int status; /* of the first process, as recorded */
     bool failed;
+    bool cut; /* a stream ends before its process did */
     uint64_t total, began, shown; /* progress: bytes, ms */
     bool is_shown;
 };
@@ -270,6 +271,7 @@ static void set_handlers(uint32_t *bell) {
 static void on_ended(void *arg, uint32_t pid, enum ring_ended how, int status) {
     struct session *s = arg;
     if (how == RING_ENDED_DIVERGED || how == RING_NOT_ENDED) s->failed = true;
+    if (how == RING_ENDED_CUT) s->cut = true;
     if (how == RING_ENDED_PROCESS && (pid_t)pid == s->first) {
         s->has_status = true;
         s->status = status;
@@ -353,20 +355,25 @@ static void watch(struct session *s) {
 /* ---- the end ---- */
 
 /* How the recorded program ended, if its stream does not tell. */
-static bool status_of_recording(const struct recording *r, int *status, char *reason, size_t cap) {
+static bool status_of_recording(const struct recording *r, int *status) {
     int64_t v;
     if (!json_is(r->end) || !json_member_i64(r->end, "status", &v)) return false;
-    json_member_string(r->end, "reason", reason, cap);
     *status = (int)v;
-    return strcmp(reason, "end") == 0;
+    return true;
 }
 
 static int conclude(struct session *s) {
     hide_progress(s);
     if (interrupted) exit_like(interrupted);
-    if (s->failed || s->order->pages) return s->failed ? EXIT_OURS : 0;
-    char reason[32] = "";
-    if (!s->has_status && !status_of_recording(s->recording, &s->status, reason, sizeof reason)) {
+    if (s->failed || s->feed.damaged) return EXIT_OURS;
+    if (s->order->pages) return 0;
+    char reason[32];
+    bool is_stopped = recording_was_stopped(s->recording, reason, sizeof reason);
+    if (s->has_status && is_stopped && (s->cut || s->feed.refused)) {
+        complain("the recording stops here (%s): not all processes are in it, or not to their end", reason);
+        return EXIT_OURS;
+    }
+    if (!s->has_status && (is_stopped || !status_of_recording(s->recording, &s->status))) {
         complain("the recording stops here%s%s%s: the program went on%s", *reason ? " (" : "", reason,
                  *reason ? ")" : "", json_is(s->recording->end) ? " unrecorded" : "");
         return EXIT_OURS;

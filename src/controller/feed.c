@@ -92,6 +92,7 @@ static void begin(struct feed *f, uint32_t i, struct ring *r) {
     f->n_active++;
     if (!stream || !stream_reader_open(&g->reader, f->recording, stream, from)) {
         g->refused = true;
+        f->refused++;
         change_state(r, RING_WANTED, RING_REFUSED);
         return;
     }

@@ -29,6 +29,7 @@ struct feed {
     uint64_t last_deaths;  /* ms: when processes were last looked at */
     uint64_t instructions; /* replay --count: of streams that have ended */
     uint64_t taken;        /* bytes that runtimes took, of rings that are free again */
+    uint64_t refused;      /* streams that the recording has not */
     bool damaged;          /* the recording could not be read to its end; the user was told */
     /* A runtime is done with its stream, or (RING_NOT_ENDED) is gone without a word. */
     void (*ended)(void *arg, uint32_t pid, enum ring_ended how, int status);

@@ -373,6 +373,11 @@ bool recording_is_damaged(const struct recording *r) {
     return r->cut < r->size && (r->fault != FRAME_SHORT || r->end_text);
 }
 
+bool recording_was_stopped(const struct recording *r, char *reason, size_t cap) {
+    reason[0] = '\0';
+    return json_is(r->end) && json_member_string(r->end, "reason", reason, cap) && strcmp(reason, "end") != 0;
+}
+
 void recording_cut_text(const struct recording *r, char *text, size_t cap) {
     text[0] = '\0';
     if (recording_is_damaged(r))

@@ -68,6 +68,8 @@ void recording_close(struct recording *);
 bool recording_verify(struct recording *);
 /* Whether something is wrong that a sudden death of the controller does not explain: that leaves a last frame too short. */
 bool recording_is_damaged(const struct recording *);
+/* Whether recording stopped before the program did, and why. */
+bool recording_was_stopped(const struct recording *, char *reason, size_t cap);
 /* One line about `cut`, or "" when the recording is whole or under way. */
 void recording_cut_text(const struct recording *, char *text, size_t cap);
 

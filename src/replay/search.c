@@ -219,6 +219,11 @@ static bool is_behind_fork(struct timeline *t) {
     struct worker_stop *s = &t->now->stop;
     if (s->reason != WORKER_RETURN || !t->catches.forks || !s->child) return false;
     s->reason = session_slot(&t->session, t->now)->stop.reason = WORKER_FORK;
+    struct worker *next = is_known(t) ? t->ahead[t->n_ahead - 1] : NULL; /* may be at that very stop */
+    if (next && next->stop.reason == WORKER_FORK && !position_compare(position_of(&next->stop.place), position_of(&s->place))) {
+        session_kill(&t->session, next);
+        t->n_ahead--;
+    }
     return true;
 }
 

@@ -19,6 +19,7 @@
 #define LOOK_LEAST 50 /* us between looks at the rings */
 #define LOOK_MOST 2000
 #define SPIN 200
+#define STUCK_MS 10000 /* who was interrupted so long ago and runs on will not stop by itself */
 #define SENT 2 /* answers of a worker that was sent: it is there, and it has arrived */
 
 /* ---- workers ---- */
@@ -59,9 +60,21 @@ static void get_pages(struct session *s) {
     futex_wake_all(state);
 }
 
+/* Ctrl-C, or the end of the debugger, has to end everything: also a worker that has gone astray. */
+static void end_if_stuck(const struct session *s, const struct worker *w, uint64_t *since) {
+    if (!__atomic_load_n(&s->control->interrupt, __ATOMIC_ACQUIRE))
+        *since = 0;
+    else if (!*since)
+        *since = now_ms();
+    else if (now_ms() - *since > STUCK_MS)
+        kill(w->pid, SIGKILL);
+}
+
 /* Feeds rings until the worker has answered. */
 static bool await_answer(struct session *s, struct worker *w, uint32_t number) {
     struct worker_slot *slot = session_slot(s, w);
+    bool may_stop = slot->ask == ASK_RUN && !slot->run.steady;
+    uint64_t interrupted = 0;
     unsigned pause = LOOK_LEAST;
     for (int i = 0; i < SPIN; i++) {
         if (__atomic_load_n(&slot->answered, __ATOMIC_ACQUIRE) == number) return true;
@@ -73,6 +86,7 @@ static bool await_answer(struct session *s, struct worker *w, uint32_t number) {
         bool busy = feed_look(&s->feed);
         if (__atomic_load_n(&s->control->pages, __ATOMIC_ACQUIRE) == PAGES_WANTED) get_pages(s);
         if (__atomic_load_n(&slot->answered, __ATOMIC_ACQUIRE) == number) return true;
+        if (may_stop) end_if_stuck(s, w, &interrupted);
         if (pause == LOOK_MOST && is_gone(w)) return false;
         if (s->n_dying && pause > LOOK_LEAST) reap(s);
         pause = busy ? LOOK_LEAST : pause * 2 < LOOK_MOST ? pause * 2 : LOOK_MOST;

@@ -490,6 +490,17 @@ enum break_end debug_break(struct tblock *tb) {
     return BREAK_ELSEWHERE;
 }
 
+bool debug_break_without_code(struct tblock *tb) {
+    struct thread *t = tb->thread;
+    bool is_begin = tb->pc == from_pc && ticks_total(tb) == from_ticks;
+    if (!debug_is_diverted || is_begin || !hits_break(t)) return false;
+    cache_idle(tb);
+    debug_see(t);
+    stop(t, WORKER_BREAK);
+    replay_set_budget(t);
+    return true;
+}
+
 uint64_t debug_budget(struct thread *t, uint64_t n) {
     if (!is_begun) return n;
     uint64_t taken = stream_taken(), now = ticks_total(t->tb);
@@ -538,6 +549,7 @@ static void note_name(struct thread *t) {
 void debug_op(struct thread *t, bool is_call) {
     if (is_call) note_name(t);
     if (!is_begun) return;
+    if (is_call && debug_is_diverted && is_interrupted()) look_around(); /* no events are taken, and calls in a loop deal out ticks anew */
     if (!is_call) undo_access(t);
     /* an instruction that was done without coming by: the program has its own trap flag set */
     bool done = !is_call && t->tb->debug_step && has_moved(t, t->debugged.pc, t->debugged.rsp, t->debugged.ticks);

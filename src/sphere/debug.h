@@ -48,6 +48,9 @@ void debug_tick(struct thread *t);
 void debug_enter(struct tblock *tb);
 /* engine_host.at_break */
 enum break_end debug_break(struct tblock *tb);
+/* Code at pc cannot be executed. True: it is where a function that the debugger has called was to return to (gdb's place for that is on
+ * the stack), which is a breakpoint to it, and no fault; one has stopped there. */
+bool debug_break_without_code(struct tblock *tb);
 /* engine_host.store */
 bool debug_store(struct tblock *tb);
 /* The runtime is about to store for the instruction at hand. False: the run stops in front of it. */

@@ -302,6 +302,10 @@ void replay_restore_map(struct thread *t, const struct ev_map *v, uint32_t birth
                                    .ctime_ns = v->ctime_ns,
                                    .flags = (uint64_t)birth << 32};
         from = file_changes_source(&mapped);
+    } else if (v->ino && v->size && (v->prot & PROT_EXEC)) {
+        die("this recording cannot be replayed: it has not the contents of a file of %lu bytes that is executed; they could not be "
+            "kept (was the disk full?)",
+            v->size);
     }
     if (debug_is_on) m.flags = (m.flags & ~(uint32_t)MAP_TYPE) | MAP_PRIVATE; /* as in map_again() */
     put_map(t, &m, from.fd, from.base);

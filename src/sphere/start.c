@@ -351,6 +351,7 @@ static int own_files(const struct orders *o) {
 
 static void bad_pc(struct tblock *t) {
     if (legacy_vsyscall(t)) return;
+    if (unlikely(debug_is_diverted) && debug_break_without_code(t)) return;
     special_fetch_fault(t, t->pc);
 }
 

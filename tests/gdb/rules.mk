@@ -13,7 +13,7 @@ $(BUILD)/gdb/fake_program: tests/gdb/fake_program.S Makefile | $(ZYDIS)
 
 # Programs whose recordings gdb is tried on (sessions.py): NAME[_VARIANT].
 GDB_PROGRAMS := $(addprefix $(BUILD)/gdb/,steps steps_static steps_static_pie steps_nopie steps_o2 steps_stripped steps_stripped_nopie steps_nodebug \
-                signals threads throws family long shares advice late origin unmaps cancel strings naps spawns pushes kinds rounds contends)
+                signals threads throws family long shares advice late origin unmaps cancel strings naps spawns pushes kinds rounds contends spins)
 CHECK_NEEDS += $(GDB_PROGRAMS)
 GDB_FLAGS_steps_static := -static
 GDB_FLAGS_steps_static_pie := -static-pie

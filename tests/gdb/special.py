@@ -895,6 +895,61 @@ def interrupt_false_conditions(recordings):
         check(gdb, int(gdb.value("$n")) > 3, "nothing was evaluated")
 
 
+@scenario(quick=True)
+def interrupt_called_function(recordings):
+    """Ctrl-C in a function that was called and makes one system call after the other; so long as it runs, the end of gdb ends all."""
+    with Gdb(recordings.of("spins")) as gdb:
+        gdb.do("break main", "continue")
+        at = gdb.where()
+        gdb.send("call spin()")
+        time.sleep(0.5)
+        gdb.interrupt()
+        gdb.expect("p rounds > 100", "SIGINT", "= 1")
+        gdb.do(f"seek {at.text}")
+        check(gdb, gdb.where() == at, "seek leads elsewhere")
+        gdb.expect("p rounds", "= 0")
+        server = int(subprocess.run(["pgrep", "-P", str(gdb.process.pid)], capture_output=True, text=True).stdout.split()[0])
+        gdb.send("call spin()")
+        time.sleep(0.5)
+        gdb.process.kill()
+        gdb.process.wait()
+        end = time.monotonic() + 8
+        while os.path.exists(f"/proc/{server}") and time.monotonic() < end:
+            time.sleep(0.05)
+        check(gdb, not os.path.exists(f"/proc/{server}"), "the server goes on without gdb")
+
+
+@scenario(quick=True)
+def call_where_faults_pass(recordings):
+    """Where a called function returns to nothing can be executed. That is no fault of the program's, though it wants those by itself."""
+    recording = recordings.of("signals")
+    with Gdb(recording) as gdb:
+        gdb.do("handle all nostop noprint pass", "break fault", "continue")
+        at = gdb.where()
+        info = gdb.do("info proc")
+        gdb.expect("print (int)getpid()", "= " + re.search(r"process (\d+)", info).group(1))
+        check(gdb, gdb.where() == at, "a call leads elsewhere")
+
+
+@scenario(quick=True)
+def catch_forks_from_behind(recordings):
+    """Going back from behind them, one stops for each fork once."""
+    with open("forks.sh", "w") as f:
+        f.write("for i in 1 2 3 4 5; do (exit $i); done\n")
+    with Gdb(recordings.of("/bin/sh forks.sh")) as gdb:
+        gdb.do("catch fork", "catch syscall clone")
+        there = []
+        while "No more reverse-execution history" not in (said := gdb.do("continue")):
+            there.append((gdb.where().text, "forked" in said))
+        check(gdb, sum(forked for _, forked in there) > 1, "too few forks")
+        gdb.do("seek end")
+        back = []
+        while "No more reverse-execution history" not in (said := gdb.do("reverse-continue")):
+            back.append((gdb.where().text, "forked" in said))
+        forks = lambda stops: sorted(place for place, forked in stops if forked)
+        check(gdb, forks(back) == forks(there), f"there {forks(there)}, back {forks(back)}")
+
+
 @scenario()
 def interrupt(recordings):
     """Ctrl-C, forwards and backwards, in the middle of a search; everything still works behind it."""
