@@ -1,8 +1,11 @@
 #include "sphere/sigframe.h"
 
+#include <asm/prctl.h>
+
 #include "inproc/fmt.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
+#include "log/snapshot.h"
 #include "sphere/code_watch.h"
 #include "sphere/cpu_level.h"
 #include "sphere/cpuid_answers.h"
@@ -22,8 +25,6 @@
 #define XSTATE_PKRU (1ull << 9)
 #define TILES_FEATURE 18
 #define XSTATE_TILES (1ull << TILES_FEATURE) /* AMX: 8 KB that processes have in their frames only when they have asked for leave to use it */
-#define ARCH_GET_XCOMP_PERM 0x1022
-#define ARCH_REQ_XCOMP_PERM 0x1023
 #define XSTATE_HEADER 512
 #define USER_FLAGS 0x40cd5ull /* what sigreturn may change: as FIX_EFLAGS of the kernel, without TF and RF */
 
@@ -277,4 +278,23 @@ bool sigframe_pop(struct thread *t) {
         restore_extended(buf);
     }
     return true;
+}
+
+/* By way of the kernel's own return from a signal: it loads all registers and unblocks the signal in one step. */
+void sigframe_leave(struct thread *t, uint64_t mask) {
+    struct {
+        struct sigframe frame;
+        uint8_t extended[SNAPSHOT_EXTENDED_MAX] __attribute__((aligned(64)));
+    } f;
+    memset(&f.frame, 0, sizeof f.frame);
+    memset(f.extended, 0, sizeof f.extended);
+    f.frame.uc.flags = (frame_size ? UC_FP_XSTATE : 0) | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS;
+    f.frame.uc.stack.flags = 2; /* SS_DISABLE */
+    f.frame.uc.sigmask = mask;
+    fill_mcontext(&f.frame.uc.mc, t->tb);
+    f.frame.uc.mc.fpstate = (uint64_t)f.extended;
+    if (frame_size + 4 <= sizeof f.extended) save_extended(f.extended);
+    SYS(arch_prctl, ARCH_SET_GS, t->tb->guest_gs);
+    __asm__ volatile("mov %0, %%rsp; syscall" : : "r"(&f.frame.uc), "a"(__NR_rt_sigreturn) : "memory");
+    __builtin_unreachable();
 }

@@ -40,6 +40,10 @@ bool sigframe_push(struct thread *t, const struct siginfo_raw *info, const struc
 /* Undoes it from the frame that the program's stack pointer names (rt_sigreturn). */
 bool sigframe_pop(struct thread *t);
 
+/* Leaves the runtime for good: the kernel goes on with the registers of the program, at its pc, with this mask. A signal that is pending
+ * and not in it finds the process as it would natively. */
+_Noreturn void sigframe_leave(struct thread *t, uint64_t mask);
+
 void sigframe_start(void);
 /* Frames have the state of AMX if the kernel lets this process use it: asked at the start and when it has been given leave. */
 void sigframe_ask_permission(void);

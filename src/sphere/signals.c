@@ -1,12 +1,16 @@
 #include "sphere/signals.h"
-#include "sphere/borrowed.h"
+
+#include <linux/mman.h>
 
 #include "ckpt/rt/track.h"
+#include "engine/cache.h"
 #include "engine/engine.h"
 #include "inproc/fmt.h"
+#include "inproc/layout.h"
 #include "inproc/str.h"
 #include "inproc/sys.h"
 #include "log/events.h"
+#include "sphere/borrowed.h"
 #include "sphere/code_watch.h"
 #include "sphere/crash.h"
 #include "sphere/debug.h"
@@ -370,6 +374,24 @@ static void die_by_fault(int signo) {
     }
 }
 
+/* By default. */
+static bool dumps_core(int signo) {
+    const uint64_t those = SIG_BIT(3) /* QUIT */ | SIG_BIT(SIGILL_) | SIG_BIT(SIGTRAP_) | SIG_BIT(6) /* ABRT */ |
+                           SIG_BIT(SIGBUS_) | SIG_BIT(SIGFPE_) | SIG_BIT(SIGSEGV_) | SIG_BIT(24) /* XCPU */ |
+                           SIG_BIT(25) /* XFSZ */ | SIG_BIT(31) /* SYS */;
+    return those & SIG_BIT(signo);
+}
+
+/* Now, and not where the memory is mapped: few processes come here. */
+static void leave_runtime_out_of_core(void) {
+    SYS(madvise, LAYOUT_RT, LAYOUT_THREADS_END - LAYOUT_RT, MADV_DONTDUMP);
+    SYS(madvise, LAYOUT_TABLES, LAYOUT_KEPT_LOW - LAYOUT_TABLES, MADV_DONTDUMP);
+    lock_take(&cache_lock);
+    for (struct region *r = region_first(); r; r = r->next)
+        SYS(madvise, r->base, (size_t)(r->end - r->base), MADV_DONTDUMP);
+    lock_drop(&cache_lock);
+}
+
 void signals_die(struct thread *t, const struct siginfo_raw *info) {
     int signo = info->signo;
     if (trace_level)
@@ -383,7 +405,14 @@ void signals_die(struct thread *t, const struct siginfo_raw *info) {
     int pid = (int)SYS(getpid), tid = (int)SYS(gettid);
     struct siginfo_raw copy = *info;
     signals_block_all();
-    if (copy.code > 0 || SYS(rt_tgsigqueueinfo, pid, tid, signo, &copy) != 0) SYS(tgkill, pid, tid, signo);
+    bool leaves = dumps_core(signo) && the_mode->kernel_signals && !is_init(t); /* a core shows the program's registers */
+    if (leaves) SYS(rt_sigprocmask, 2 /* SIG_SETMASK */, &(uint64_t){~0ull}, 0, 8); /* synchronous ones, too */
+    bool is_queued = (copy.code <= 0 || leaves) && SYS(rt_tgsigqueueinfo, pid, tid, signo, &copy) == 0;
+    if (!is_queued) SYS(tgkill, pid, tid, signo);
+    if (leaves) {
+        leave_runtime_out_of_core();
+        sigframe_leave(t, mask);
+    }
     SYS(rt_sigprocmask, 2, &mask, 0, 8);
     die_by_fault(signo); /* still here: the kernel spares the first process of a namespace */
     for (;;) SYS(exit_group, 128 + signo);
