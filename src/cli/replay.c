@@ -162,6 +162,7 @@ static int parse(struct order *o, int argc, char **argv) {
             return usage_error(&verb_replay, "unknown option '%s'", a);
         }
     }
+    if (o->autopilot && o->pid) return usage_error(&verb_replay, "-p is what a debugger shows; -a repeats all processes");
     if (o->autopilot && o->debugger.args && o->debugger.args[0]) { /* no gdb: what follows is the recording */
         if (o->name || o->debugger.args[1]) return usage_error(&verb_replay, "one recording at a time");
         o->name = o->debugger.args[0];

@@ -145,7 +145,8 @@ static int unpack(int from, const char *wanted, uint64_t limit, bool json) {
         rmdir(t.dir);
         return EXIT_OURS;
     }
-    if (!place_note(t.base, t.dir, why)) complain("%s", why);
+    char whole[PATH_MAX];
+    where_set_latest(realpath(t.dir, whole) ? whole : t.dir);
     close(lock);
     if (json) {
         fputs("{\"recording\": ", stdout);

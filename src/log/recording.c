@@ -375,7 +375,9 @@ bool recording_is_damaged(const struct recording *r) {
 
 bool recording_was_stopped(const struct recording *r, char *reason, size_t cap) {
     reason[0] = '\0';
-    return json_is(r->end) && json_member_string(r->end, "reason", reason, cap) && strcmp(reason, "end") != 0;
+    bool is_there = json_is(r->end) && json_member_string(r->end, "reason", reason, cap);
+    if (is_there && strcmp(reason, "end") == 0) reason[0] = '\0';
+    return reason[0];
 }
 
 void recording_cut_text(const struct recording *r, char *text, size_t cap) {

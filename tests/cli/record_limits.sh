@@ -59,4 +59,9 @@ head -c 20000000 /dev/urandom >big
 record 0 'reprise: cannot keep the contents of a mapped file */big: File too large' '-f 8000' /usr/bin/python3 -S -E -c \
     'import mmap; f = open("big"); print(len(mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)))'
 expect 0 'reprise: this recording has not the contents of a file of 20000000 bytes *' plain "$REPRISE" replay -a
+
+# without what is executed there is nothing to repeat
+{ cat /bin/echo && head -c 20000000 /dev/zero; } >grown && chmod +x grown
+record 0 'reprise: cannot keep the contents of a mapped file */grown: File too large' '-f 8000' ./grown hello
+expect 125 'reprise: this recording cannot be replayed: it has not the contents of a file of * bytes that is executed*' plain timeout 20 "$REPRISE" replay -a
 finish

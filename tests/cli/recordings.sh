@@ -43,6 +43,8 @@ expect 125 'reprise: one.pack is a packed recording: unpack it*' "$REPRISE" info
 REPRISE_DIR=$PWD/other expect 0 '' "$REPRISE" unpack one.pack
 cmp -s other/one-0/log "$good" || wrong "the log came out of the packed file as another one"
 cmp -s other/store/c4/${object#c4} base/store/c4/${object#c4} || wrong "the object is not in the store"
+REPRISE_DIR=$PWD/other expect 0 '' "$REPRISE" info
+[ "$(readlink other/latest)" = one-0 ] || wrong "what was unpacked is not the latest: $(readlink other/latest)"
 REPRISE_DIR=$PWD/other expect 0 '' "$REPRISE" unpack --json one.pack
 json 'd["recording"].endswith("/other/one-0-1") and d["objects"] == 1'
 REPRISE_DIR=$PWD/other expect 0 '' "$REPRISE" unpack one.pack -o apart

@@ -68,7 +68,7 @@ CONTENTS = b"no real file"
 HEAD = frame(HEADER, json.dumps({
     "version": 1, "reprise": "0.1", "command": ["/bin/demo", "a b", "it's", "\x1b[31m"], "path": "/bin/demo", "directory": "/tmp",
     "began_ns": BEGAN, "host": "golden", "kernel": "Linux 6.1", "recorder": "order"}).encode())
-TAIL = frame(END, json.dumps({"status": 3 << 8, "reason": "exit", "streams": 3, "ended_ns": BEGAN + 1500000000}).encode())
+TAIL = frame(END, json.dumps({"status": 3 << 8, "reason": "end", "streams": 3, "ended_ns": BEGAN + 1500000000}).encode())
 KEPT = frame(OBJECT, bytes.fromhex(xxh3_128(CONTENTS))[::-1]
              + struct.pack("<5QII", len(CONTENTS), 65024, 7, 5, 6, 0o100755, len(b"/bin/demo")) + b"/bin/demo")
 
