@@ -338,10 +338,17 @@ void file_changes_move_private(gaddr start, gaddr end, int prot, int fd, uint64_
     arena_free_pages(which, pages * sizeof *which);
 }
 
+/* What is executed was mapped by exec, from what was kept then, and nobody can write to it meanwhile. Whoever has written it before may
+ * not have done so yet in this replay. */
+static bool is_executed(const struct known *k) {
+    return k->ino == the_runtime.exe_ino && k->dev == the_runtime.exe_dev;
+}
+
 static void move_mappings(const struct known *k, int fd, uint64_t base) {
     struct mapping m;
     for (size_t i = 0; aspace_nth(i, &m); i++) {
         if (m.runtime || m.tracked || m.file.ino != k->ino || m.file.dev != k->dev) continue;
+        if ((m.flags & MAP_TYPE) == MAP_PRIVATE && !m.shows_shared && is_executed(k)) continue;
         if ((m.flags & MAP_TYPE) == MAP_PRIVATE)
             file_changes_move_private(m.start, m.end, m.borrowed ? PROT_NONE : aspace_host_prot((int)m.prot), fd,
                                       base + m.offset);

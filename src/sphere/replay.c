@@ -153,6 +153,18 @@ static void show_as(const struct ev_start *s) {
     SYS(prctl, PR_SET_NAME, comm, 0, 0, 0);
 }
 
+/* Which of the files it is that is executed, by the place of its program headers. */
+static void find_executable(const struct ev_start *s) {
+    enum { AT_PHDR = 3 };
+    uint64_t pair[2];
+    struct mapping m;
+    for (gaddr at = s->auxv_start; at < s->auxv_end && guest_read(pair, at, sizeof pair) && pair[0]; at += sizeof pair) {
+        if (pair[0] != AT_PHDR || !aspace_find(pair[1], &m)) continue;
+        the_runtime.exe_dev = m.file.dev;
+        the_runtime.exe_ino = m.file.ino;
+    }
+}
+
 void replay_start(struct thread *t, uint64_t stream) {
     struct ksigaction ignore = {.handler = 1};
     SYS(rt_sigaction, 17 /* SIGCHLD: nobody waits for the processes of a replay */, &ignore, 0, 8);
@@ -173,6 +185,7 @@ void replay_start(struct thread *t, uint64_t stream) {
         replay_put(t, expect(t, EV_MEMORY));
         stream_take();
     }
+    find_executable(&s);
     aspace_put_brk(s.brk_start, s.brk_start);
     struct process *p = t->process;
     memset(p->action, 0, sizeof p->action);
