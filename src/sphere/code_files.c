@@ -79,10 +79,14 @@ static bool is_mapped(uint64_t dev, uint64_t ino) {
 /* Opened for writing. A file whose code is gone, or another one that got its inode, starts afresh. */
 static void reopened(uint64_t dev, uint64_t ino) {
     lock_take(&cache_lock);
-    struct code_file *f = find(dev, ino);
-    if (f && is_mapped(dev, ino))
+    struct code_file *f = find(dev, ino); /* stays where it is */
+    lock_drop(&cache_lock);
+    if (!f) return;
+    bool still_mapped = is_mapped(dev, ino); /* takes the lock */
+    lock_take(&cache_lock);
+    if (still_mapped)
         loosen_found(f);
-    else if (f)
+    else
         f->loose = false;
     lock_drop(&cache_lock);
 }
