@@ -42,8 +42,8 @@ static const char replay_usage[] =
     "  --no-cache       neither use translations kept from earlier runs nor keep any\n"
     "  --help           this text\n"
     "\n"
-    "Exit status: gdb's; with -a the recorded program's; 125 if the replay went another way than the recording, which "
-    "is said.\n";
+    "Exit status: gdb's; with -a the recorded program's; 125 if the replay went another way than the recording,\n"
+    "or if that has not all of it; both are said.\n";
 
 #define LOOK_LEAST 300 /* us between looks at the rings */
 #define LOOK_MOST 10000
