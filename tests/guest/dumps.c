@@ -1,4 +1,4 @@
-/* Dies of a signal in a known state, so that a core can be looked at (cli/core.sh): `dumps segv`, abrt, ill, fpe, quit, thread. Without an
+/* Dies of a signal in a known state, so that a core can be looked at (cli/dumps.sh): `dumps segv`, abrt, ill, fpe, quit, thread. Without an
  * argument it does nothing. */
 #include "guest.h"
 
