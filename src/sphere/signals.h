@@ -93,7 +93,9 @@ void signals_begin_wait(struct thread *t, uint64_t mask);
 /* Whether a signal that this thread sends to its own process ends it: the kernel would kill all threads before the call
  * returns, but knows of a handler of ours. */
 bool signals_ends(const struct thread *t, int signo);
-/* Dies of a signal as the program would have. */
+/* The first process of a pid namespace: what would kill by default does nothing, unless it is the process's own fault. */
+static inline bool signals_spare(const struct thread *t) { return t->process->pid == 1; }
+/* Dies of a signal as the program would have: signals_die.c */
 void signals_die(struct thread *t, const struct siginfo_raw *info) __attribute__((noreturn));
 
 /* For the debugger's watchpoints, in the handler of a fault: the instruction is tried again and run to its end; or the cache is
