@@ -247,7 +247,7 @@ def payload_facts(kind, code, payload, flags):
     if name == "HASH":
         return dict(zip(("hash", "bytes"), struct.unpack_from("<QQ", p)))
     if name in ("ACQUIRE", "RELEASE"):
-        page = dict(zip(("object", "page", "version", "writable"), struct.unpack_from("<QQQI", p)))
+        page = dict(zip(("object", "page", "version", "writable"), struct.unpack_from("<QQI4xI", p)))
         return page | (contents(name, p, 32) if name == "ACQUIRE" else {})
     if name == "EXTENDED":
         return dict(zip(("xcr0", "len"), struct.unpack_from("<QI", p)))

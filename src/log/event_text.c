@@ -146,11 +146,16 @@ void event_print(FILE *to, const struct event *e) {
     case EV_RELEASE: {
         const struct ev_page *p = EVENT_PAYLOAD(e, ev_page);
         if (p->writable == PAGE_COPIED) {
-            fprintf(to, "copies %lu pages at %lx", p->version, p->page * 4096);
+            fprintf(to, "copies %u pages at %lx", p->version, p->page * 4096);
             break;
         }
-        fprintf(to, "object %lu page %lu version %lu%s", p->object, p->page, p->version,
+        if (p->writable == PAGE_AWAITED) {
+            fprintf(to, "awaits the end of stream %u", p->from - 1);
+            break;
+        }
+        fprintf(to, "object %lu page %lu version %u%s", p->object, p->page, p->version,
                 p->writable ? " writable" : "");
+        if (p->from) fprintf(to, " from stream %u", p->from - 1);
         print_contents(to, e);
         break;
     }

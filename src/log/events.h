@@ -201,8 +201,9 @@ struct ev_regs {
 struct ev_page {
     uint64_t object; /* shared object of the sphere */
     uint64_t page;   /* number of the page in it */
-    uint64_t version;
-    uint32_t writable; /* 1; ACQUIRE: 2, the page was nobody's, its contents follow (MEMORY); PAGE_COPIED */
+    uint32_t version;
+    uint32_t lost;     /* ACQUIRE: so many versions before this one may be in no log: who had them was killed */
+    uint32_t writable; /* 1; ACQUIRE: 2, the page was nobody's, its contents follow (MEMORY); PAGE_COPIED, PAGE_AWAITED */
     uint32_t from;     /* ACQUIRE: 1 + the stream that ended while it had the page; 0: it was released, or nobody's */
 };
 
@@ -212,6 +213,8 @@ struct ev_page {
 /* ACQUIRE: no page of an object comes, but `version` pages of memory, from number `page` on, which were borrowed, become the
  * program's own; their contents follow (MEMORY), unless they lie behind the file's end. `version` 0: there is no such page. */
 #define PAGE_COPIED 3
+/* ACQUIRE: no page comes yet. The stream `from` - 1 has ended: its replay has to be over before anything that this one does next. */
+#define PAGE_AWAITED 4
 
 /* Behind the ev_page of an ACQUIRE, if there is room: what the page holds when it comes, as the blocks of 64 bytes that follow. Behind
  * the ev_insn of RECORDED_SHARED: what it holds in front of the instruction. */

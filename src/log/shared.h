@@ -35,7 +35,9 @@ struct shared_page {
     uint16_t streak;       /* OWNER_VALUES: how often in a row */
     uint16_t uses, visits; /* OWNER_VALUES: accesses, and how often they were another process's; as far as one counts */
     uint16_t cold; /* for how many changes of hands it was left alone last, because being nobody's was not worth it */
+    uint16_t reserved;
     uint32_t outsiders; /* processes that are not of the sphere may change it: OWNER_VALUES whenever it can be */
+    uint32_t handed;    /* the version that its last RELEASE has made, which is in a log for certain */
 };
 
 enum chunk_state { CHUNK_FREE, CHUNK_BUSY, CHUNK_USED };

@@ -35,10 +35,11 @@ static bool is_used_up(struct patience *p) {
     return p->quiet >= STUCK_AFTER;
 }
 
-static void await_version(struct thread *t, const struct event *e, struct shared_page *p, uint32_t version) {
+/* later: or a version behind it */
+static void await_version(struct thread *t, const struct event *e, struct shared_page *p, uint32_t version, bool later) {
     struct patience patience = {0};
     uint32_t now;
-    while ((now = __atomic_load_n(&p->version, __ATOMIC_ACQUIRE)) != version) {
+    while ((now = __atomic_load_n(&p->version, __ATOMIC_ACQUIRE)) != version && !(later && (int32_t)(now - version) > 0)) {
         struct __kernel_timespec timeout = {0, 100000000};
         if (SYS(futex, &p->version, FUTEX_WAIT, now, &timeout, 0, 0) != -ETIMEDOUT) continue;
         if (is_used_up(&patience)) replay_diverged(t, e, "a shared page does not come", version, now);
@@ -84,24 +85,20 @@ void replay_release(const struct event *e) {
     struct shared_at at = {v->object, v->page};
     if (unlikely(page_log_is_written)) page_log_released(at);
     shared_give(at);
-    if (likely(!debug_is_on)) set_version(page_of(v), (uint32_t)v->version + 1);
+    if (likely(!debug_is_on)) set_version(page_of(v), v->version + 1);
 }
 
 /* The page comes when its owner has released it, or has ended. */
 static void await_page(struct thread *t, const struct event *e, const struct ev_page *v) {
     struct shared_page *p = page_of(v);
-    if (v->from) {
-        await_end(t, e, v->from - 1);
-        /* it may have been killed while it released the page */
-        if (__atomic_load_n(&p->version, __ATOMIC_ACQUIRE) != (uint32_t)v->version)
-            await_version(t, e, p, (uint32_t)v->version - 1);
-        set_version(p, (uint32_t)v->version);
-    } else if (v->writable == 2) { /* it was nobody's */
-        await_version(t, e, p, (uint32_t)v->version - 1);
-        set_version(p, (uint32_t)v->version);
-    } else {
-        await_version(t, e, p, (uint32_t)v->version);
+    bool was_released = !v->from && v->writable != 2;
+    if (was_released) {
+        await_version(t, e, p, v->version, false);
+        return;
     }
+    if (v->from) await_end(t, e, v->from - 1);
+    await_version(t, e, p, v->version - 1 - v->lost, true); /* who was killed while it released the page has come further */
+    set_version(p, v->version);
 }
 
 /* In a worker, which is alone. */
@@ -132,7 +129,7 @@ static bool can_be_read(gaddr addr) {
 /* Pages of a private mapping are the program's own from now on; what they hold follows. */
 static void take_copy(struct thread *t, const struct event *e) {
     const struct ev_page *v = (const struct ev_page *)(e + 1);
-    gaddr start = v->page * PAGE_SIZE, end = start + v->version * PAGE_SIZE;
+    gaddr start = v->page * PAGE_SIZE, end = start + (uint64_t)v->version * PAGE_SIZE;
     if (!borrowed_pages(start) || v->version > borrowed_pages(start))
         replay_diverged(t, e, "a copy of a shared file", start, v->version);
     if (!v->version) return stream_take(); /* there was nothing */
@@ -150,6 +147,10 @@ void replay_acquire_next(struct thread *t, const struct event *e) {
     replay_verify(t, e, EV_ACQUIRE, "shared page");
     struct ev_page v = *(const struct ev_page *)(e + 1);
     if (v.writable == PAGE_COPIED) return take_copy(t, e);
+    if (v.writable == PAGE_AWAITED) {
+        if (likely(!debug_is_on) && v.from) await_end(t, e, v.from - 1);
+        return stream_take();
+    }
     struct shared_at at = {v.object, v.page};
     if (likely(!debug_is_on)) await_page(t, e, &v);
     bool is_here = shared_owns(at); /* another R-thread has got it */

@@ -48,6 +48,7 @@ static struct thread *pager;
 static uint32_t pager_is_up; /* futex */
 static bool pager_ends;
 static bool has_left; /* our entry in the tables may be another's */
+static uint64_t told_end; /* OWNER of the dead one that our stream has told of last */
 static uint64_t last_take_ns;
 static uint64_t quiet_at; /* what the bell was when there was no request, plus one; 0: not known */
 
@@ -111,10 +112,11 @@ static void announce(struct shared_page *p) {
     if (__atomic_load_n(&p->waiters, __ATOMIC_SEQ_CST)) wake_all(&p->moves);
 }
 
-/* The page is next's from now on, whose first event may be on its way at once: it names the version. */
+/* The page is next's from now on, whose first event may be on its way at once: it names the version. The RELEASE is committed. */
 static void pass(struct shared_page *p, uint64_t next) {
     if (p->outsiders) next = OWNER_VALUES;
-    __atomic_add_fetch(&p->version, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&p->handed, p->version + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&p->version, p->version + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&p->owner, next, __ATOMIC_RELEASE);
     announce(p);
 }
@@ -141,13 +143,13 @@ static struct ev_page *log_page(struct thread *t, enum event_kind kind, struct s
 }
 
 /* The page is open. */
-static struct ev_page *log_acquired(struct thread *t, struct shared_at at, gaddr addr, uint32_t version,
+static struct ev_page *log_acquired(struct thread *t, struct shared_at at, gaddr addr, const struct shared_page *p,
                                     uint64_t from) {
     static uint8_t bytes[PAGE_SIZE];
     struct ev_contents contents;
     bool has = left_acquired(at, addr, &contents, bytes);
     uint32_t n = has ? contents_bytes(contents.blocks) : 0;
-    struct ev_page *v = log_sized(t, EV_ACQUIRE, at, version, from, 0, has ? sizeof contents + n : 0);
+    struct ev_page *v = log_sized(t, EV_ACQUIRE, at, p->version, from, 0, has ? sizeof contents + n : 0);
     if (has) *(struct ev_contents *)(v + 1) = contents;
     if (has) memcpy((struct ev_contents *)(v + 1) + 1, bytes, n);
     return v;
@@ -178,7 +180,8 @@ static void take(struct thread *t, struct shared_at at, gaddr addr, struct share
     note_taken(p);
     shared_take(at);
     if (unlikely(p->outsiders)) frozen_make(at);
-    log_acquired(t, at, addr, p->version, from);
+    struct ev_page *v = log_acquired(t, at, addr, p, from);
+    if (from != UINT64_MAX) v->lost = p->version - 1 - p->handed;
 }
 
 /* Pages that nobody has owned yet are likely to be wanted together. */
@@ -197,20 +200,26 @@ static void take_around(struct thread *t, struct shared_at at, gaddr addr) {
     }
 }
 
+/* Before a page of a dead owner is ours: who dies before its stream says that it has the page is the dead one whose end the next heir
+ * awaits. Its replay ends behind that of this owner, for it awaits it here. */
+static void tell_end(struct thread *t, uint64_t owner, enum fate fate) {
+    if (told_end == owner) return;
+    struct ev_page *v = log_page(t, EV_ACQUIRE, (struct shared_at){0, 0}, 0, OWNER_STREAM(owner), 0);
+    v->writable = PAGE_AWAITED;
+    stream_commit();
+    if (fate == KILLED) values_await_dying(); /* its other threads are on their way out, too */
+    told_end = owner;
+}
+
 /* The owner is no more. What its last moments did to the page may not be in its stream: the contents are, unless it ended in
  * good order. */
 static bool inherit(struct thread *t, struct shared_at at, struct shared_page *p, uint64_t owner, enum fate fate,
                     gaddr addr) {
     uint64_t seen = __atomic_load_n(&p->owner, __ATOMIC_ACQUIRE);
     if (seen && seen != owner) return false;
+    tell_end(t, owner & ~OWNER_GIVEN, fate);
     if (!__atomic_compare_exchange_n(&p->owner, &seen, me, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return false;
-    static uint64_t awaited_end;
-    if (fate == KILLED && awaited_end != owner) { /* its other threads are on their way out, too */
-        struct __kernel_timespec ms = {0, 1000000};
-        SYS(nanosleep, &ms, 0);
-        awaited_end = owner;
-    }
-    __atomic_add_fetch(&p->version, 1, __ATOMIC_RELEASE);
+    values_next_version(p);
     if (!addr) addr = shared_address_of(at);
     take(t, at, addr, p, OWNER_STREAM(owner));
     if (addr && (fate == KILLED || p->outsiders)) event_memory(t, EV_MEMORY, addr, PAGE_SIZE, false);
@@ -290,7 +299,9 @@ static void take_values(struct thread *t, struct shared_at at, struct shared_pag
     shared_take(at);
     if (unlikely(p->outsiders)) frozen_make(at);
     if (!addr) addr = shared_address_of(at);
-    log_acquired(t, at, addr, p->version, UINT64_MAX)->writable = 2;
+    struct ev_page *v = log_acquired(t, at, addr, p, UINT64_MAX);
+    v->writable = 2;
+    v->lost = p->version - 1 - p->handed;
     if (addr) event_memory(t, EV_MEMORY, addr, PAGE_SIZE, false);
 }
 
@@ -652,6 +663,7 @@ void shared_forget_pager(void) {
     me = 0;
     memset(awaited, 0, sizeof awaited);
     n_awaited = n_visiting = 0;
+    told_end = 0;
 }
 
 /* ---- files ---- */

@@ -1,6 +1,7 @@
 #include "sphere/shared_values.h"
 
 #include <linux/mman.h>
+#include <linux/time_types.h>
 
 #include "engine/cache.h"
 #include "engine/engine.h"
@@ -305,6 +306,17 @@ static struct alias *alias_of(struct shared_at at, gaddr addr) {
     return x;
 }
 
+void values_await_dying(void) {
+    struct __kernel_timespec ms = {0, 1000000};
+    SYS(nanosleep, &ms, 0);
+}
+
+void values_next_version(struct shared_page *p) {
+    uint32_t known = p->version;
+    if ((int32_t)(p->handed - known) > 0) known = p->handed; /* who handed it over was killed just then */
+    __atomic_store_n(&p->version, known + 1, __ATOMIC_RELEASE);
+}
+
 static void page_lock(struct shared_page *p) {
     uint16_t mine = (uint16_t)(the_stream.ring + 1);
     for (int i = 0;; i++) {
@@ -315,7 +327,7 @@ static void page_lock(struct shared_page *p) {
         if (i > 64 && channel_is_stopped()) return; /* who has it may be stopped for good; nothing is logged any more */
         bool dead = i % 4096 == 4095 && !shared_sharer_lives(&shared_tables()->sharers[holder - 1]);
         if (dead && __atomic_compare_exchange_n(&p->lock, &holder, mine, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-            return;
+            return values_await_dying(); /* it may be in the middle of an access yet */
     }
 }
 
@@ -459,7 +471,7 @@ bool values_take_back(struct shared_page *p, uint64_t me) {
     if (ours) {
         cool_down(p);
         p->streak = 0;
-        __atomic_add_fetch(&p->version, 1, __ATOMIC_RELEASE);
+        values_next_version(p);
         __atomic_store_n(&p->owner, me, __ATOMIC_RELEASE);
     }
     page_unlock(p);

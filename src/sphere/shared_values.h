@@ -46,6 +46,10 @@ gaddr values_word(gaddr addr);
 bool values_is_hot(struct shared_page *p, uint64_t now_ns);
 /* Recording: it becomes so. */
 void values_begin(struct shared_page *p);
+/* Who has just got the page otherwise than by a RELEASE counts its version up. */
+void values_next_version(struct shared_page *p);
+/* Long enough for the threads of a process that was killed to be gone. */
+void values_await_dying(void);
 /* Recording: whether the page is nobody's, and had better stay so. */
 bool values_will_do(const struct shared_page *p);
 /* Recording: takes a page that is nobody's; the caller logs its contents. */
