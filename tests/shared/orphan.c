@@ -14,7 +14,6 @@ int main(void) {
             for (int i = 0; i < 16; i++) c[i * 512] += i;
             _exit(0);
         }
-        close(pipes[1]);
         while (getppid() == (pid_t)c[1]) usleep(1000);
         long sum = 0;
         for (int i = 0; i < 16; i++) sum += c[i * 512];
@@ -25,5 +24,5 @@ int main(void) {
     c[1] = pid;
     close(pipes[1]);
     waitpid(pid, NULL, 0);
-    return (int)read(pipes[0], &go, 1); /* the end of the grandchild */
+    return (int)read(pipes[0], &go, 1); /* nothing comes: the end of the grandchild, who has the other end till then */
 }
