@@ -368,6 +368,10 @@ static int conclude(struct session *s) {
     if (interrupted) exit_like(interrupted);
     if (s->failed || s->feed.damaged) return EXIT_OURS;
     if (s->order->pages) return 0;
+    if (s->channel->out_error) {
+        complain("cannot repeat all of the output: %s", strerror(s->channel->out_error));
+        return EXIT_OURS;
+    }
     char reason[32];
     bool is_stopped = recording_was_stopped(s->recording, reason, sizeof reason);
     if (s->has_status && is_stopped && (s->cut || s->feed.refused)) {

@@ -103,7 +103,8 @@ struct channel {
     uint32_t stop_wanted; /* recording --debug stop-at: it is to be stopped now, and somebody waits for that */
     struct channel_file_id out_ids[3]; /* recording: [1] and [2] are the sphere's standard output and error */
     uint64_t debug_events;             /* recording --debug stop-at: of all streams so far */
-    uint8_t reserved[4096 - 136 - CHANNEL_RINGS / 8];
+    int32_t out_error; /* replay: why an output could not be repeated (an error number), of the first one that could not */
+    uint8_t reserved[4096 - 140 - CHANNEL_RINGS / 8];
     /* recording: files that were mapped, or opened for writing, in the sphere; a bit each, by device and inode (writers.h) */
     uint64_t mapped[CHANNEL_BITS], written[CHANNEL_BITS];
     struct channel_file files[CHANNEL_FILES];

@@ -237,6 +237,13 @@ static void await_place(uint64_t seq) {
     }
 }
 
+/* Nobody may want to see it (a pipe without a reader, a closed descriptor), which is not our failure. */
+static void note_failure(long ret) {
+    int32_t none = 0;
+    if (ret == -EPIPE || ret == -EBADF) return;
+    __atomic_compare_exchange_n(&the_channel->out_error, &none, (int32_t)-ret, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 static void write_all(uint32_t fd, gaddr from, uint64_t n) {
     char piece[4096];
     while (n) {
@@ -245,7 +252,7 @@ static void write_all(uint32_t fd, gaddr from, uint64_t n) {
         for (uint64_t done = 0; done < k;) {
             long ret = SYS(write, fd, piece + done, k - done);
             if (ret == -EINTR || ret == -EAGAIN) continue;
-            if (ret <= 0) return;
+            if (ret <= 0) return note_failure(ret);
             done += (uint64_t)ret;
         }
         from += k;

@@ -165,9 +165,15 @@ static void find_executable(const struct ev_start *s) {
     }
 }
 
-void replay_start(struct thread *t, uint64_t stream) {
+/* Nobody waits for the processes of a replay, and that the output has no reader or grows too large is not what they end of. */
+static void ignore_signals_of_ours(void) {
+    static const int ignored[] = {17 /* SIGCHLD */, 13 /* SIGPIPE */, 25 /* SIGXFSZ */};
     struct ksigaction ignore = {.handler = 1};
-    SYS(rt_sigaction, 17 /* SIGCHLD: nobody waits for the processes of a replay */, &ignore, 0, 8);
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) SYS(rt_sigaction, ignored[i], &ignore, 0, 8);
+}
+
+void replay_start(struct thread *t, uint64_t stream) {
+    ignore_signals_of_ours();
     if (!stream_attach_reader(fd_own() + 1, stream)) { /* killed, or the recording ended, before it had begun */
         if (stream == 0) die("the recording is empty");
         replay_note_cut();

@@ -1,5 +1,6 @@
 #!/bin/bash
-# A replay that cannot repeat everything says so and does not end as if it had: of recordings that were stopped, and of damaged ones.
+# A replay that cannot repeat everything says so and does not end as if it had: of recordings that were stopped, of damaged ones, and
+# where there is no room for the output.
 . "$TESTS/cli/expect.sh"
 export REPRISE_DIR=$PWD/recordings
 
@@ -40,4 +41,9 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
     same_or_refused damaged "damaged at $((size * i / 17)) of $size"
 done
 [ $refused -gt 3 ] || wrong "only $refused of 16 damages were noticed"
+
+"$REPRISE" replay -a whole >/dev/full 2>err
+[ $? = 125 ] && grep -q '^reprise: cannot repeat all of the output: No space left on device$' err || wrong "to a full device: $(cat err)"
+"$REPRISE" replay -a whole 2>err | :
+[ ${PIPESTATUS[0]} = 3 ] && ! [ -s err ] || wrong "nobody reads: $(cat err)"
 finish
