@@ -29,12 +29,11 @@ static bool same_file(const struct kept_file *a, const struct kept_file *b) { re
 
 /* ---- loading ---- */
 
-static uint64_t checksum(struct kept_head *head, const void *a, size_t a_len, const void *b, size_t b_len) {
-    uint64_t keep = head->checksum;
-    head->checksum = 0;
-    uint64_t h = hash_bytes(b, b_len, hash_bytes(a, a_len, 0));
-    head->checksum = keep;
-    return h;
+/* Of whole pages that begin at offset at of the image; those of all its parts are added up, in any order. */
+static uint64_t checksum(const void *pages, size_t n, uint64_t at) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i += PAGE_SIZE) sum += hash_bytes((const uint8_t *)pages + i, PAGE_SIZE, at + i + 1);
+    return sum;
 }
 
 /* Where the records are in the file: at a distance from their address that the kernel can map with huge pages, if they are many. */
@@ -59,9 +58,12 @@ static bool map_part(uint64_t at, size_t len, int fd, uint64_t offset) {
 /* What lies at `head` and `meta` is mapped from fd. */
 static bool is_whole(int fd, const struct stat *st, struct kept_head *head, const void *meta) {
     if (kept_is_marked(st, head->checksum)) return true;
-    if (checksum(head, head, head->code_bytes, meta, head->meta_bytes) != head->checksum) return false;
-    kept_mark(fd, st, head->checksum);
-    return true;
+    uint64_t said = head->checksum;
+    head->checksum = 0;
+    bool is = checksum(head, head->code_bytes, 0) + checksum(meta, head->meta_bytes, meta_offset(head)) == said;
+    head->checksum = said;
+    if (is) kept_mark(fd, st, said);
+    return is;
 }
 
 static bool read_head(int fd, struct kept_head *head, const struct kept_file *f, const struct stat *st) {
@@ -161,53 +163,120 @@ void kept_prepare(gaddr pc) {
 
 /* ---- saving ---- */
 
-struct copy { /* a region as it will be on disk */
-    const struct region *r;
+/* An image is written piece by piece: a copy of all of it would be the largest thing that a process has. */
+#define PIECE (256ul << 10)
+
+struct piece { /* of the region, as it will be on disk */
+    const uint8_t *from, *to;
     uint8_t *buf;
-    size_t code_bytes, meta_bytes;
 };
 
-static void *in_copy(const struct copy *c, const void *p) {
-    uint64_t off = (uint64_t)((const uint8_t *)p - c->r->base);
-    if (off < c->code_bytes) return c->buf + off;
-    return c->buf + c->code_bytes + ((const uint8_t *)p - (c->r->end - c->meta_bytes));
+struct image {
+    const struct region *r;
+    struct kept_head head;
+    struct kept_writer out;
+    uint64_t sum;
+    struct piece piece;
+};
+
+static void put(const struct piece *p, const void *at, const void *value, size_t n) {
+    const uint8_t *to = at;
+    if (to >= p->from && to + n <= p->to) memcpy(p->buf + (to - p->from), value, n);
 }
+
+static void put_pointer(const struct piece *p, const void *at, const void *value) { put(p, at, &value, sizeof value); }
 
 static bool stays_inside(const struct region *r, const struct exit *x) {
     return region_holds(r, x->to) && region_holds(r, emit_get_rel32(x->rel32));
 }
 
-/* Undoes in the copy whatever refers to other regions. */
-static void seclude(const struct copy *c) {
-    const struct region *r = c->r;
-    for (const struct block *b = r->blocks; b; b = b->next_in_region) {
-        struct block *bc = in_copy(c, b);
-        for (int k = 0; k < ENTRY_KINDS; k++)
-            if (b->entry[k] && !region_holds(r, b->entry[k])) bc->entry[k] = NULL;
-        for (int i = 0; i < b->n_exits; i++) {
-            const struct exit *x = &b->exits[i];
-            if (!x->to || stays_inside(r, x)) continue;
-            struct exit *xc = in_copy(c, x);
-            xc->to = NULL;
-            *(int32_t *)in_copy(c, x->rel32) = (int32_t)(x->stub_code - (x->rel32 + 4));
-        }
-        struct exit **tail = &bc->incoming;
-        for (struct exit *x = b->incoming; x; x = x->next_in) {
-            if (!region_holds(r, x) || !stays_inside(r, x)) continue;
-            *tail = x;
-            tail = &((struct exit *)in_copy(c, x))->next_in;
-        }
-        *tail = NULL;
+static struct exit *next_inside(const struct region *r, struct exit *x) {
+    while (x && !(region_holds(r, x) && stays_inside(r, x))) x = x->next_in;
+    return x;
+}
+
+/* Whatever refers to other regions is undone in the piece: in records, and in the code. */
+static void seclude_records(const struct image *im, const struct block *b) {
+    const struct region *r = im->r;
+    for (int k = 0; k < ENTRY_KINDS; k++)
+        if (!region_holds(r, b->entry[k])) put_pointer(&im->piece, &b->entry[k], NULL);
+    for (const struct exit *x = b->exits; x < b->exits + b->n_exits; x++) {
+        if (!x->to) continue;
+        if (stays_inside(r, x))
+            put_pointer(&im->piece, &x->next_in, next_inside(r, x->next_in));
+        else
+            put_pointer(&im->piece, &x->to, NULL);
+    }
+    put_pointer(&im->piece, &b->incoming, next_inside(r, b->incoming));
+}
+
+static void seclude_code(const struct image *im, const struct block *b) {
+    for (const struct exit *x = b->exits; x < b->exits + b->n_exits; x++) {
+        int32_t to_stub = (int32_t)(x->stub_code - (x->rel32 + 4));
+        if (x->to && !stays_inside(im->r, x)) put(&im->piece, x->rel32, &to_stub, sizeof to_stub);
     }
 }
 
-static void write_image(const struct copy *c) {
+static void copy_piece(struct image *im, const uint8_t *from, const uint8_t *to) {
+    im->piece.from = from;
+    im->piece.to = to;
+    memcpy(im->piece.buf, from, (size_t)(to - from));
+}
+
+static void write_piece(struct image *im, uint64_t offset) {
+    size_t n = (size_t)(im->piece.to - im->piece.from);
+    im->sum += checksum(im->piece.buf, n, offset);
+    kept_dir_put(&im->out, im->piece.buf, n, offset);
+}
+
+/* From low addresses to high ones: the newest block has the lowest records (its exits lowest), so `b` goes along. */
+static void write_records(struct image *im) {
+    const struct region *r = im->r;
+    const uint8_t *begin = r->end - im->head.meta_bytes;
+    const struct block *b = r->blocks;
+    for (const uint8_t *from = begin, *to; from < r->end; from = to) {
+        to = MIN(from + PIECE, r->end);
+        copy_piece(im, from, to);
+        while (b && (const uint8_t *)(b + 1) <= from) b = b->next_in_region;
+        for (const struct block *k = b; k && (const uint8_t *)k->exits < to; k = k->next_in_region)
+            seclude_records(im, k);
+        write_piece(im, meta_offset(&im->head) + (uint64_t)(from - begin));
+    }
+}
+
+static void write_head(struct image *im) {
+    struct region *copy = (struct region *)im->piece.buf;
+    copy->next = NULL;
+    memset(copy->filled, 0, sizeof copy->filled);
+    copy->kept = im->head;
+    write_piece(im, 0);
+    copy->kept.checksum = im->sum;
+    kept_dir_put(&im->out, copy, sizeof *copy, 0);
+}
+
+/* From high addresses to low ones, as blocks are listed. The head comes last. */
+static void write_code(struct image *im) {
+    const struct region *r = im->r;
+    const struct block *b = r->blocks;
+    for (const uint8_t *to = r->base + im->head.code_bytes, *from; to > r->base; to = from) {
+        from = to - MIN(PIECE, (size_t)(to - r->base));
+        copy_piece(im, from, to);
+        while (b && b->host >= to) b = b->next_in_region;
+        for (const struct block *k = b; k && k->host + k->host_len > from; k = k->next_in_region) seclude_code(im, k);
+        if (from == r->base)
+            write_head(im);
+        else
+            write_piece(im, (uint64_t)(from - r->base));
+    }
+}
+
+static void write_image(struct image *im) {
     char name[KEPT_NAME];
-    image_name(name, &c->r->kept.file);
-    const struct kept_head *head = &((const struct region *)c->buf)->kept;
-    const struct kept_part parts[] = {{c->buf, c->code_bytes, 0},
-                                      {c->buf + c->code_bytes, c->meta_bytes, meta_offset(head)}};
-    kept_dir_write(name, parts, ARRAY_LEN(parts), head->checksum);
+    image_name(name, &im->head.file);
+    if (!kept_dir_begin(&im->out)) return;
+    write_records(im);
+    write_code(im);
+    kept_dir_end(&im->out, name, im->sum);
 }
 
 /* Another process may have stored more than we have. What lies elsewhere was in our way. */
@@ -239,26 +308,18 @@ static void complete(struct region *r) {
 
 static void save_region(struct region *r) {
     complete(r);
-    struct copy c = {.r = r};
-    c.code_bytes = PAGE_UP((size_t)(r->code_next - r->base));
-    c.meta_bytes = (size_t)(r->end - (uint8_t *)PAGE_DOWN((uint64_t)r->meta_next));
-    size_t bytes = c.code_bytes + c.meta_bytes;
+    struct image im = {.r = r, .head = r->kept};
+    im.head.blocks = r->n_blocks;
+    im.head.checksum = 0;
+    im.head.code_bytes = PAGE_UP((size_t)(r->code_next - r->base));
+    im.head.meta_bytes = (size_t)(r->end - (uint8_t *)PAGE_DOWN((uint64_t)r->meta_next));
+    size_t bytes = im.head.code_bytes + im.head.meta_bytes;
     if (bytes > (size_t)(r->end - r->base) || !kept_dir_may_write(bytes + HUGE_PAGE /* meta_offset() */)) return;
-    c.buf = arena_try_pages(c.code_bytes + c.meta_bytes);
-    if (!c.buf) return;
-    memcpy(c.buf, r->base, c.code_bytes);
-    memcpy(c.buf + c.code_bytes, r->end - c.meta_bytes, c.meta_bytes);
-    seclude(&c);
-    struct region *rc = (struct region *)c.buf;
-    rc->next = NULL;
-    memset(rc->filled, 0, sizeof rc->filled);
-    rc->kept.blocks = r->n_blocks;
-    rc->kept.code_bytes = c.code_bytes;
-    rc->kept.meta_bytes = c.meta_bytes;
-    rc->kept.checksum = checksum(&rc->kept, c.buf, c.code_bytes, c.buf + c.code_bytes, c.meta_bytes);
-    write_image(&c);
+    im.piece.buf = arena_try_pages(PIECE);
+    if (!im.piece.buf) return;
+    write_image(&im);
     r->kept.blocks = r->n_blocks;
-    arena_free_pages(c.buf, c.code_bytes + c.meta_bytes);
+    arena_free_pages(im.piece.buf, PIECE);
 }
 
 #define BLOCK_BYTES (10ul << 10) /* of an image are written in the time that one block takes to translate, about */

@@ -49,35 +49,36 @@ bool kept_dir_may_write(uint64_t bytes) {
     return bytes <= dir_limit && SYS(prlimit64, 0, RLIMIT_FSIZE_, 0, limit) == 0 && bytes <= limit[0];
 }
 
-static bool write_all(int fd, const uint8_t *p, size_t n, uint64_t at) {
-    while (n) {
-        long got = SYS(pwrite64, fd, p, n, at);
-        if (got <= 0) return false;
-        p += got;
-        n -= (size_t)got;
-        at += (uint64_t)got;
-    }
-    return true;
-}
-
 static long create(const char *temp) {
     return SYS(openat, AT_FDCWD, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-void kept_dir_write(const char *name, const struct kept_part *parts, size_t n, uint64_t checksum) {
-    char temp[KEPT_NAME];
-    fmt_into(temp, sizeof temp, "%s/" TEMP_PREFIX "%d", dir, (int)SYS(gettid));
-    long fd = create(temp);
-    if (fd == -EEXIST) { /* left behind by a process that was killed */
-        SYS(unlink, temp);
-        fd = create(temp);
+bool kept_dir_begin(struct kept_writer *w) {
+    fmt_into(w->temp, sizeof w->temp, "%s/" TEMP_PREFIX "%d", dir, (int)SYS(gettid));
+    w->failed = false;
+    w->fd = create(w->temp);
+    if (w->fd == -EEXIST) { /* left behind by a process that was killed */
+        SYS(unlink, w->temp);
+        w->fd = create(w->temp);
     }
-    if (fd < 0) return;
-    bool done = true;
-    for (size_t i = 0; i < n && done; i++) done = write_all((int)fd, parts[i].from, parts[i].bytes, parts[i].offset);
-    kept_mark((int)fd, NULL, checksum);
-    SYS(close, fd);
-    if (!done || SYS(rename, temp, name) != 0) SYS(unlink, temp);
+    return w->fd >= 0;
+}
+
+void kept_dir_put(struct kept_writer *w, const void *from, size_t bytes, uint64_t offset) {
+    for (const uint8_t *p = from; bytes && !w->failed;) {
+        long got = SYS(pwrite64, w->fd, p, bytes, offset);
+        w->failed = got <= 0;
+        if (w->failed) return;
+        p += got;
+        bytes -= (size_t)got;
+        offset += (uint64_t)got;
+    }
+}
+
+void kept_dir_end(struct kept_writer *w, const char *name, uint64_t checksum) {
+    kept_mark((int)w->fd, NULL, checksum);
+    SYS(close, w->fd);
+    if (w->failed || SYS(rename, w->temp, name) != 0) SYS(unlink, w->temp);
 }
 
 /* ---- how much there is ---- */

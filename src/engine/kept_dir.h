@@ -28,13 +28,16 @@ long kept_dir_open(const char *name, struct stat *st);
 /* Whether a file of that size may be written at all. */
 bool kept_dir_may_write(uint64_t bytes);
 
-struct kept_part {
-    const void *from;
-    size_t bytes;
-    uint64_t offset;
+/* A file that is made anew, under another name until it is whole. */
+struct kept_writer {
+    long fd;
+    bool failed;
+    char temp[KEPT_NAME];
 };
-/* Makes the file anew, or leaves it as it was. It is marked as whole with its checksum (kept_mark.h). */
-void kept_dir_write(const char *name, const struct kept_part *parts, size_t n, uint64_t checksum);
+bool kept_dir_begin(struct kept_writer *w);
+void kept_dir_put(struct kept_writer *w, const void *from, size_t bytes, uint64_t offset);
+/* It takes its name, marked as whole with its checksum (kept_mark.h); or all stays as it was. */
+void kept_dir_end(struct kept_writer *w, const char *name, uint64_t checksum);
 
 /* Removes files when all of them together are too large: those not used for longest. */
 void kept_dir_trim(void);

@@ -98,8 +98,12 @@ static void write_for(const char *name, uint64_t regions) {
     h.checksum = hash_bytes(tables, TABLES_SIZE, 0);
     uint8_t last[PAGE_SIZE] = {0};
     memcpy(last, &h, sizeof h);
-    const struct kept_part parts[] = {{tables, TABLES_SIZE, 0}, {last, sizeof last, TABLES_SIZE}};
-    kept_dir_write(name, parts, ARRAY_LEN(parts), h.checksum);
+    struct kept_writer w;
+    if (kept_dir_begin(&w)) {
+        kept_dir_put(&w, tables, TABLES_SIZE, 0);
+        kept_dir_put(&w, last, sizeof last, TABLES_SIZE);
+        kept_dir_end(&w, name, h.checksum);
+    }
     arena_free_pages(tables, TABLES_SIZE);
 }
 
