@@ -163,8 +163,9 @@ void kept_prepare(gaddr pc) {
 
 /* ---- saving ---- */
 
-/* An image is written piece by piece: a copy of all of it would be the largest thing that a process has. */
-#define PIECE (256ul << 10)
+/* An image is written piece by piece: a copy of all of it would be the largest thing that a process has. Each piece is one huge page,
+ * where it will be mapped as in the file: the page cache has no larger pieces than it was given. */
+#define PIECE HUGE_PAGE
 
 struct piece { /* of the region, as it will be on disk */
     const uint8_t *from, *to;
@@ -235,7 +236,7 @@ static void write_records(struct image *im) {
     const uint8_t *begin = r->end - im->head.meta_bytes;
     const struct block *b = r->blocks;
     for (const uint8_t *from = begin, *to; from < r->end; from = to) {
-        to = MIN(from + PIECE, r->end);
+        to = MIN((const uint8_t *)((uint64_t)from / PIECE * PIECE + PIECE), r->end);
         copy_piece(im, from, to);
         while (b && (const uint8_t *)(b + 1) <= from) b = b->next_in_region;
         for (const struct block *k = b; k && (const uint8_t *)k->exits < to; k = k->next_in_region)
@@ -259,7 +260,7 @@ static void write_code(struct image *im) {
     const struct region *r = im->r;
     const struct block *b = r->blocks;
     for (const uint8_t *to = r->base + im->head.code_bytes, *from; to > r->base; to = from) {
-        from = to - MIN(PIECE, (size_t)(to - r->base));
+        from = MAX((const uint8_t *)(((uint64_t)to - 1) / PIECE * PIECE), r->base);
         copy_piece(im, from, to);
         while (b && b->host >= to) b = b->next_in_region;
         for (const struct block *k = b; k && k->host + k->host_len > from; k = k->next_in_region) seclude_code(im, k);
