@@ -134,7 +134,7 @@ static int parse(struct order *o, int argc, char **argv) {
                 return bad("--checkpoint-interval needs a number of seconds, or none");
             i++;
         } else if (strcmp(a, "--limit") == 0) {
-            if (!value || !parse_size(value, &o->limit)) return bad("--limit needs a size, like 500M");
+            if (!value || !parse_size(value, &o->limit) || !o->limit) return bad("--limit needs a size, like 500M");
             i++;
         } else if (strcmp(a, "--debug") == 0) {
             if (!value || !is_key_value(value)) return bad("--debug needs KEY=VALUE");

@@ -397,6 +397,17 @@ static void note_exe(const struct orders *o, const struct load_result *r) {
         say("%s: %s ignored, runs without the privilege", o->path, user ? "set-user-id" : "set-group-id");
 }
 
+/* Of errors that the command has not found before the runtime began. */
+static const char *error_text(long err) {
+    switch (-err) {
+    case EMFILE: return "too many open files (ulimit -n)";
+    case ENFILE: return "too many open files in the system";
+    case ENOMEM: return "not enough memory (ulimit -v?)";
+    case EIO: return "input/output error";
+    default: return NULL;
+    }
+}
+
 /* Does not return. Natively a program that fails behind execve's point of no return is killed; a failure of the command
  * line's own program has a status of its own. */
 static void cannot_load(const struct orders *o, long err, const char *why) {
@@ -408,6 +419,7 @@ static void cannot_load(const struct orders *o, long err, const char *why) {
         long pid = SYS(getpid);
         SYS(kill, pid, 11);
     }
+    if (!why[0] && error_text(err)) why = error_text(err);
     if (why[0])
         say("%s: %s", o->path, why);
     else

@@ -22,6 +22,7 @@ refused 'no command' run --
 refused 'no command' run --no-cache
 refused 'KEY=VALUE' run --debug
 refused 'KEY=VALUE' run --debug nonsense /bin/true
+refused 'needs a size' record --limit 0 /bin/true
 expect 125 'reprise: cannot start the runtime /nonexistent/rt: *' env REPRISE_RT=/nonexistent/rt "$REPRISE" run /bin/true
 
 # Options end at the command: these belong to it.

@@ -19,6 +19,7 @@ mkfifo fifo && chmod +x fifo
 expect 126 'reprise: ./fifo: *' $run ./fifo
 ln -s loop loop
 expect 126 'reprise: ./loop: *' $run ./loop
+expect 126 'reprise: /bin/true: too many open files*' bash -c 'ulimit -n 4; exec "$@"' - $run /bin/true
 
 # A file that may not be executed does not hide one further down the path; an empty entry is the current directory.
 printf '#!/bin/sh\necho "found $0"\n' >other/tool
