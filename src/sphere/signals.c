@@ -353,9 +353,16 @@ static bool default_kills(int signo) {
 
 static bool default_ignores(int signo) { return signo == 17 || signo == 18 || signo == 23 || signo == 28; }
 
-/* A recording wants to know what the process dies of, and where. */
+bool signals_dump_core(int signo) {
+    const uint64_t those = SIG_BIT(3) /* QUIT */ | SIG_BIT(4) /* ILL */ | SIG_BIT(5) /* TRAP */ | SIG_BIT(6) /* ABRT */ |
+                           SIG_BIT(7) /* BUS */ | SIG_BIT(8) /* FPE */ | SIG_BIT(11) /* SEGV */ | SIG_BIT(24) /* XCPU */ |
+                           SIG_BIT(25) /* XFSZ */ | SIG_BIT(31) /* SYS */;
+    return those & SIG_BIT(signo);
+}
+
+/* The process dies of it, but not at once: a core shows the program, not us, and a recording wants to know of any death, and where. */
 static bool is_last_word(int signo, const struct ksigaction *sa) {
-    return the_mode->defers_signals && sa->handler == 0 && default_kills(signo);
+    return sa->handler == 0 && (the_mode->defers_signals ? default_kills(signo) : signals_dump_core(signo));
 }
 
 bool signals_ends(const struct thread *t, int signo) {

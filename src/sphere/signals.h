@@ -95,6 +95,8 @@ void signals_begin_wait(struct thread *t, uint64_t mask);
 bool signals_ends(const struct thread *t, int signo);
 /* The first process of a pid namespace: what would kill by default does nothing, unless it is the process's own fault. */
 static inline bool signals_spare(const struct thread *t) { return t->process->pid == 1; }
+/* Whether its default action is a core. */
+bool signals_dump_core(int signo);
 /* Dies of a signal as the program would have: signals_die.c */
 void signals_die(struct thread *t, const struct siginfo_raw *info) __attribute__((noreturn));
 

@@ -11,16 +11,10 @@
 #include "sphere/signals.h"
 #include "sphere/traced.h"
 
-#define SIGQUIT_ 3
 #define SIGILL_ 4
 #define SIGTRAP_ 5
-#define SIGABRT_ 6
-#define SIGBUS_ 7
 #define SIGFPE_ 8
 #define SIGSEGV_ 11
-#define SIGXCPU_ 24
-#define SIGXFSZ_ 25
-#define SIGSYS_ 31
 
 static void kernel_default(int signo) {
     struct ksigaction dfl = {0};
@@ -35,13 +29,6 @@ static void die_by_fault(int signo) {
     case SIGFPE_: __asm__ volatile("xor %%ecx, %%ecx; idiv %%ecx" ::: "rax", "rcx", "rdx", "cc"); break;
     case SIGSEGV_: __asm__ volatile("hlt"); break;
     }
-}
-
-/* By default. */
-static bool dumps_core(int signo) {
-    const uint64_t those = SIG_BIT(SIGQUIT_) | SIG_BIT(SIGILL_) | SIG_BIT(SIGTRAP_) | SIG_BIT(SIGABRT_) | SIG_BIT(SIGBUS_) |
-                           SIG_BIT(SIGFPE_) | SIG_BIT(SIGSEGV_) | SIG_BIT(SIGXCPU_) | SIG_BIT(SIGXFSZ_) | SIG_BIT(SIGSYS_);
-    return those & SIG_BIT(signo);
 }
 
 /* Now, and not where the memory is mapped: few processes come here. */
@@ -67,7 +54,7 @@ void signals_die(struct thread *t, const struct siginfo_raw *info) {
     int pid = (int)SYS(getpid), tid = (int)SYS(gettid);
     struct siginfo_raw copy = *info;
     signals_block_all();
-    bool leaves = dumps_core(signo) && the_mode->kernel_signals && !signals_spare(t); /* a core shows the program's registers */
+    bool leaves = signals_dump_core(signo) && the_mode->kernel_signals && !signals_spare(t); /* a core shows the program's registers */
     if (leaves) SYS(rt_sigprocmask, 2 /* SIG_SETMASK */, &(uint64_t){~0ull}, 0, 8); /* synchronous ones, too */
     bool is_queued = (copy.code <= 0 || leaves) && SYS(rt_tgsigqueueinfo, pid, tid, signo, &copy) == 0;
     if (!is_queued) SYS(tgkill, pid, tid, signo);

@@ -17,15 +17,25 @@ look() { # look HOW: what the core in this directory shows
     rm -f "$core"
 }
 
-for how in segv abrt ill fpe quit thread; do
-    "$BUILD/guest/dumps" $how 2>/dev/null
+dies() { # dies HOW COMMAND...: runs it, sends it what it dies of if it waits for that; its status
+    local how=$1 pid
+    shift
+    case $how in spins | waits) ;; *) "$@" $how >/dev/null 2>&1; return ;; esac
+    : >out
+    "$@" $how >out 2>/dev/null &
+    while ! pid=$(grep . out); do sleep 0.05; done
+    sleep 0.2
+    kill -ABRT "$pid"
+    wait $!
+}
+
+for how in segv abrt ill fpe quit thread spins waits; do
+    dies $how "$BUILD/guest/dumps"
     status=$?
     look >native
     grep -q 'inner' native || wrong "$how, natively: $(cat native)"
-    verbs="run record"
-    case $how in abrt | quit) verbs=record ;; esac # `run` leaves signals that somebody sends to the kernel
-    for verb in $verbs; do
-        "$REPRISE" $verb -- "$BUILD/guest/dumps" $how 2>/dev/null
+    for verb in run record; do
+        dies $how "$REPRISE" $verb -- "$BUILD/guest/dumps"
         [ $? = $status ] || wrong "$verb $how: another status than $status"
         look >here
         cmp -s native here || wrong "$verb $how: $(diff native here | head -8)"

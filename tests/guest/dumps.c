@@ -1,5 +1,5 @@
-/* Dies of a signal in a known state, so that a core can be looked at (cli/dumps.sh): `dumps segv`, abrt, ill, fpe, quit, thread. Without an
- * argument it does nothing. */
+/* Dies of a signal in a known state, so that a core can be looked at (cli/dumps.sh): `dumps segv`, abrt, ill, fpe, quit, thread; spins, waits: of one
+ * that is sent to the process that it prints. Without an argument it does nothing. */
 #include "guest.h"
 
 static volatile int *nowhere;
@@ -11,6 +11,10 @@ __attribute__((noinline)) static void inner(const char *how) {
     if (!strcmp(how, "fpe")) __asm__ volatile("mov $7, %%eax; xor %%edx, %%edx; xor %%ecx, %%ecx; idiv %%ecx" : : : "rax", "rcx", "rdx");
     if (!strcmp(how, "abrt")) abort();
     if (!strcmp(how, "quit")) kill(getpid(), SIGQUIT);
+    printf("%d\n", getpid());
+    fflush(stdout);
+    if (!strcmp(how, "waits")) pause();
+    if (!strcmp(how, "spins")) __asm__ volatile("mov $0x1a2b3c4, %%r14d; 1: jmp 1b" : : : "r14");
     __asm__ volatile("mov $0x7654321, %%r14d; mov %%r14d, (%0)" : : "r"(nowhere) : "r14", "memory");
 }
 
