@@ -368,23 +368,35 @@ static void forget_sites(const struct region *r, struct map *m) {
     }
 }
 
+static struct block *first_on_page(struct region *r, gaddr page);
+static struct block *next_on(const struct block *b, gaddr page);
+
+void cache_note_stray(struct region *r, struct stray *s, gaddr pc) {
+    *s = (struct stray){r->strays, pc};
+    r->strays = s;
+}
+
+static void forget_entries(const struct region *r, struct block *b) {
+    for (int k = ENTRY_CALL; k < ENTRY_KINDS; k++) {
+        if (!region_holds(r, b->entry[k])) continue;
+        b->entry[k] = NULL;
+        tables_forget(b->pc);
+        for (struct exit *x = b->incoming, *next; x; x = next) {
+            next = x->next_in;
+            if (x->kind == k) unlink_exit(x);
+        }
+    }
+}
+
 /* Entries and return landings that were made in r for blocks that live elsewhere. */
 static void forget_strays(struct region *r) {
-    for (struct region *o = regions; o; o = o->next) {
-        if (o->is_kept && !r->kept_strays)
-            continue; /* many blocks, which nearly always have all they need in their own region */
-        for (struct block *b = o->blocks; b; b = b->next_in_region) {
-            if (b->dead) continue;
-            for (int k = ENTRY_CALL; k < ENTRY_KINDS; k++) {
-                if (!region_holds(r, b->entry[k])) continue;
-                b->entry[k] = NULL;
-                tables_forget(b->pc);
-                for (struct exit *x = b->incoming, *next; x; x = next) {
-                    next = x->next_in;
-                    if (x->kind == k) unlink_exit(x);
-                }
-            }
-        }
+    for (const struct stray *s = r->strays; s; s = s->next) {
+        gaddr page = PAGE_DOWN(s->pc);
+        struct region *kept = cache_kept_region(s->pc);
+        for (struct block *b = first_on_page(NULL, page); b; b = next_on(b, page))
+            if (b->pc == s->pc) forget_entries(r, b);
+        for (struct block *b = kept ? first_on_page(kept, page) : NULL; b; b = next_on(b, page))
+            if (b->pc == s->pc) forget_entries(r, b);
     }
     forget_sites(r, the_map);
 }
@@ -565,6 +577,8 @@ static struct block *first_on_page(struct region *r, gaddr page) {
     return (struct block *)map_get(r ? r->map : the_map, key_of(page, KEY_PAGE));
 }
 
+static struct block *next_on(const struct block *b, gaddr page) { return b->next_on_page[link_of_page(b, page)]; }
+
 static void page_add(struct block *b, gaddr page) {
     struct region *r = kept_of(b);
     b->next_on_page[link_of_page(b, page)] = first_on_page(r, page);
@@ -575,7 +589,7 @@ static void page_remove(struct block *b, gaddr page) {
     struct region *r = kept_of(b);
     struct block *at = first_on_page(r, page);
     if (at == b) {
-        record(r, page, KEY_PAGE, (uint64_t)b->next_on_page[link_of_page(b, page)]);
+        record(r, page, KEY_PAGE, (uint64_t)next_on(b, page));
         return;
     }
     while (at) {
@@ -589,7 +603,7 @@ static void page_remove(struct block *b, gaddr page) {
 }
 
 static struct block *find_on_page(struct block *b, gaddr page, gaddr pc) {
-    for (; b; b = b->next_on_page[link_of_page(b, page)])
+    for (; b; b = next_on(b, page))
         if (b->pc < pc && pc < b->end && !b->checked && cache_insn_host(b, pc)) return b;
     return NULL;
 }
@@ -712,7 +726,7 @@ void cache_invalidate(struct block *b) {
 static size_t each_in_list(struct block *b, gaddr page, gaddr lo, gaddr hi, void (*take)(struct block *)) {
     size_t n = 0;
     for (struct block *next; b; b = next) {
-        next = b->next_on_page[link_of_page(b, page)];
+        next = next_on(b, page);
         if (b->pc >= hi || b->end <= lo) continue;
         take(b);
         n++;

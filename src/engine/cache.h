@@ -87,6 +87,12 @@ struct block {
     struct block *next_on_page[2]; /* [0] for the page of pc, [1] for the page of end - 1 if it is another */
 };
 
+/* An entry that was made in one region for a block in another one. */
+struct stray {
+    struct stray *next;
+    gaddr pc; /* of the block, which may be gone by now */
+};
+
 /* A stretch of memory for blocks: code grows up from its start, records grow down from its end. The structure itself is at
  * the start, and everything in it may be written to disk as it is (kept.c). */
 struct region {
@@ -99,7 +105,8 @@ struct region {
     struct block *blocks;      /* newest first, so from high to low host addresses */
     uint32_t n_blocks, n_dead; /* how many, and how many of them are no longer of use */
     uint32_t *granules; /* for each GRANULE bytes of code: the newest block with code there, as its offset from base */
-    struct map *map;    /* kept regions: where their own blocks are found */
+    struct stray *strays;
+    struct map *map;                   /* kept regions: where their own blocks are found */
     struct preset *presets;            /* kept regions: preset.h; NULL: none */
     bool presets_grown;                /* they are not those of the image that was loaded */
     bool in_tables;                    /* it is one of those that kept tables are looked for with (kept_tables.h) */
@@ -109,8 +116,7 @@ struct region {
     bool tainted;   /* not to be saved: something in it is not what the file has, or had */
     bool
         changed; /* some of the file's code may be another by now; none of the blocks is older than that (flags_are_dead) */
-    bool kept_strays; /* something in it was made for a block of a kept region */
-    bool retired;     /* evicted, waiting for its epoch */
+    bool retired; /* evicted, waiting for its epoch */
     uint64_t retired_epoch;
     struct region *next;
 };
@@ -128,6 +134,8 @@ struct region *cache_region_for(gaddr pc);
 struct region *cache_region_apart(gaddr pc);
 /* Where code that is emitted next must end. */
 uint8_t *cache_code_end(const struct region *r);
+/* Notes in s, which is one of r's records, that r has an entry for the block at pc, which lies elsewhere. */
+void cache_note_stray(struct region *r, struct stray *s, gaddr pc);
 /* Reserve records in a region; NULL if it is full. */
 void *cache_meta(struct region *r, size_t bytes);
 /* A block, its emitted code included, becomes reachable. */

@@ -296,11 +296,13 @@ uint8_t *translate_entry(struct block *b, enum entry_kind kind) {
     if (b->entry[kind]) return b->entry[kind];
     struct region *r = region_beside(b);
     if (!r || b->dead) return NULL; /* making room may have evicted it */
+    struct stray *stray = region_holds(r, b) ? NULL : cache_meta(r, sizeof *stray);
+    if (!stray && !region_holds(r, b)) return NULL;
     struct emitter e = {.p = r->code_next, .end = cache_code_end(r)};
     uint8_t *at = emit_entry(&e, r, b, kind);
     emit_jmp_anywhere(&e, b->host);
     r->code_next = e.p;
-    r->kept_strays |= b->is_kept && !region_holds(r, b);
+    if (stray) cache_note_stray(r, stray, b->pc);
     b->entry[kind] = at;
     return at;
 }
