@@ -14,6 +14,8 @@
 #define TEMP_OLD 600 /* seconds: whoever wrote it is gone */
 #define RLIMIT_FSIZE_ 1
 #define UNUSED_LONG 172800 /* seconds: many file systems note a use once a day */
+#define FULL_NOTE "full" /* says by its time when somebody looked at all files and found no room */
+#define FULL_FOR 60      /* seconds */
 
 static char dir[512];
 static uint64_t build_id;
@@ -88,12 +90,18 @@ struct file {
     char name[NAME_LEN];
 };
 
+static int64_t seconds_now(void) {
+    int64_t now[2] = {0, 0};
+    SYS(clock_gettime, 0 /* CLOCK_REALTIME */, now);
+    return now[0];
+}
+
 /* Files in the directory, at most `most` of them; *total counts the bytes of all. Removes what
  * was left unfinished, and what somebody else put there, which nobody uses. */
 static size_t list_files(int fd, struct file *list, size_t most, uint64_t *total) {
     static char buf[32768] __attribute__((aligned(8)));
-    int64_t now[2] = {0, 0};
-    SYS(clock_gettime, 0 /* CLOCK_REALTIME */, now);
+    int64_t now = seconds_now();
+    uint32_t user = (uint32_t)SYS(geteuid);
     size_t n = 0;
     *total = 0;
     SYS(lseek, fd, 0, 0);
@@ -104,7 +112,7 @@ static size_t list_files(int fd, struct file *list, size_t most, uint64_t *total
             bool temp = str_starts(name, TEMP_PREFIX);
             if ((!temp && strlen(name) != NAME_LEN - 1) || SYS(newfstatat, fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
                 continue;
-            bool useless = st.st_uid != (uint32_t)SYS(geteuid) || (temp && (int64_t)st.st_mtime + TEMP_OLD < now[0]);
+            bool useless = st.st_uid != user || (temp && (int64_t)st.st_mtime + TEMP_OLD < now);
             if (useless) SYS(unlinkat, fd, name, 0);
             if (temp || useless) continue;
             *total += (uint64_t)st.st_size;
@@ -146,19 +154,37 @@ static struct file *oldest_of(struct file *files, size_t n, uint64_t bytes) {
     return oldest;
 }
 
-bool kept_dir_has_room(uint64_t bytes) {
+/* Looking at all files takes as long as a short process: each one would do it, since nobody has what it lacks. */
+static bool was_full(long fd) {
+    struct stat st;
+    if (SYS(newfstatat, fd, FULL_NOTE, &st, AT_SYMLINK_NOFOLLOW) != 0) return false;
+    int64_t since = seconds_now() - (int64_t)st.st_mtime;
+    return since >= 0 && since < FULL_FOR;
+}
+
+static void note_full(long fd) {
+    long note = SYS(openat, fd, FULL_NOTE, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+    if (note < 0) return;
+    SYS(utimensat, note, 0, 0, 0);
+    SYS(close, note);
+}
+
+static bool make_room(long fd, uint64_t bytes) {
     uint64_t total, such = 0;
-    int64_t now[2] = {0, 0};
-    long fd = open_dir();
-    if (fd < 0) return false;
-    SYS(clock_gettime, 0 /* CLOCK_REALTIME */, now);
     size_t n = list_files((int)fd, list, ARRAY_LEN(list), &total);
     for (size_t i = 0; i < n; i++)
         if (list[i].size == bytes) such += bytes;
-    bool has = such + bytes <= dir_limit / 4;
-    struct file *oldest = has ? NULL : oldest_of(list, n, bytes);
-    if (oldest && oldest->used + UNUSED_LONG < (uint64_t)now[0] && such <= dir_limit / 4)
-        has = SYS(unlinkat, fd, oldest->name, 0) == 0;
+    if (such + bytes <= dir_limit / 4) return true;
+    const struct file *oldest = oldest_of(list, n, bytes);
+    return oldest && oldest->used + UNUSED_LONG < (uint64_t)seconds_now() && such <= dir_limit / 4 &&
+           SYS(unlinkat, fd, oldest->name, 0) == 0;
+}
+
+bool kept_dir_has_room(uint64_t bytes) {
+    long fd = open_dir();
+    if (fd < 0) return false;
+    bool full = was_full(fd), has = !full && make_room(fd, bytes);
+    if (!full && !has) note_full(fd);
     SYS(close, fd);
     return has;
 }

@@ -36,6 +36,23 @@ same $other
 cp "$second" "$first" 2>/dev/null
 same $program
 
+# where there is no room for more of them, that is looked for once a minute, not by each process: it takes as long as a short one
+looks() { strace -f -c "$REPRISE" run -- $program 2>&1 >/dev/null | awk '$NF ~ /^(newfstatat|fstatat64)$/ { print $4 }'; }
+if command -v strace >/dev/null; then
+    rm -f $(tables)
+    rm -f "$dir/0123456789abcdef"
+    for i in $(seq 300 350); do truncate -s 3076k "$dir/0000000000000$i"; done
+    for i in $(seq 500); do : >"$dir/0000000000001$((i + 100))"; done
+    for i in $(seq 12); do same $program; done
+    [ -e "$dir/full" ] || wrong "nobody notes that there is no room"
+    n=$(looks)
+    [ "$n" -lt 400 ] || wrong "$n files are looked at though there was no room a moment ago"
+    touch -d '2 minutes ago' "$dir/full"
+    n=$(looks)
+    [ "$n" -gt 500 ] || wrong "$n files are looked at after two minutes"
+    rm -f "$dir"/0000000000000* "$dir"/0000000000001* "$dir/full"
+fi
+
 # many at once, while they are made and taken away
 gives() { # gives WHAT COMMAND...
     local got
