@@ -14,6 +14,8 @@
 #define STEAL_AFTER_NS 20000ull /* how long a call may take before its turn is stolen */
 #define LOOK_LEAST_NS 25000ull  /* how often the first in the queue looks */
 #define LOOK_MOST_NS 1000000ull
+#define SECOND_LOOKS_NS \
+    100000ull /* how long the second in the queue may take to notice that it is the first, for a start */
 #define BUDGET_FOREVER (1ull << 62)
 
 #define IN_CALL 0x80000000u /* in `owner`: its turn may be stolen, after a moment */
@@ -87,6 +89,7 @@ bool order_is_last(void) { return __atomic_load_n(&order.n_threads, __ATOMIC_REL
 
 static void enqueue(struct thread *t) {
     t->turn_next = NULL;
+    t->looks = true; /* it is awake */
     if (order.last)
         order.last->turn_next = t;
     else
@@ -139,9 +142,25 @@ static struct thread *choose(void) {
     return t;
 }
 
-static void wake(struct thread *t) {
+/* Who wakes up may come at once, in the place of the one who woke it, and wants the lock: so they are woken when it is dropped. */
+struct sleepers {
+    uint32_t *word[2]; /* their `turn`, which may be gone by then: nothing is read there */
+    int n;
+};
+
+static void rouse(struct sleepers *s, struct thread *t) {
     __atomic_fetch_add(&t->turn, 1, __ATOMIC_RELEASE);
-    SYS(futex, &t->turn, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+    s->word[s->n++] = &t->turn;
+}
+
+static void drop_and_wake(const struct sleepers *s) {
+    lock_drop(&order.lock);
+    for (int i = 0; i < s->n; i++) SYS(futex, s->word[i], FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+}
+
+/* The first in the queue looks after the owner. Whoever is about to become the first wakes up by itself before long. */
+static void rouse_first(struct sleepers *s) {
+    if (order.first && !order.first->looks) rouse(s, order.first);
 }
 
 static void now_owns(struct thread *t) {
@@ -152,21 +171,22 @@ static void now_owns(struct thread *t) {
 }
 
 /* Hands the turn, which the caller has, to t, who waits. */
-static void hand_to(struct thread *t) {
+static void hand_to(struct thread *t, struct sleepers *s) {
     dequeue(t);
     now_owns(t);
     order.has_begun = false;
     processor_bring(t);
     __atomic_store_n(&order.owner, id_of(t), __ATOMIC_RELEASE);
-    wake(t);
-    if (order.first) wake(order.first); /* looks after the new owner from now on */
+    rouse(s, t);
+    rouse_first(s);
 }
 
-/* False: nobody waits. */
-static bool hand_over(void) {
-    if (!order.first) return false;
-    hand_to(choose());
-    return true;
+/* To whoever waits, or to nobody. */
+static void hand_over(struct sleepers *s) {
+    if (order.first)
+        hand_to(choose(), s);
+    else
+        __atomic_store_n(&order.owner, 0, __ATOMIC_RELEASE);
 }
 
 /* A vfork child that has executed a program or has ended. Its parent may be stopped for a tracer, who waits for this one. */
@@ -207,7 +227,7 @@ static uint64_t slice(void) { return order.chaos ? 50000 + next_random() % (8 * 
 /* t is in the queue. Caller holds the lock, which is dropped. */
 static void await_turn(struct thread *t) {
     uint32_t seen_owner = 0, seen_calls = 0;
-    uint64_t look = LOOK_LEAST_NS, last_turns = 0, deadline = 0, call_since = 0;
+    uint64_t look = LOOK_LEAST_NS, last_turns = 0, turns_as_second = 0, deadline = 0, call_since = 0;
     for (;;) {
         uint32_t word = __atomic_load_n(&t->turn, __ATOMIC_ACQUIRE);
         if ((__atomic_load_n(&order.owner, __ATOMIC_ACQUIRE) & ~STATE) ==
@@ -217,7 +237,7 @@ static void await_turn(struct thread *t) {
             processor_release(t);
             return;
         }
-        bool is_first = order.first == t;
+        bool is_first = order.first == t, is_second = order.first && order.first->turn_next == t;
         if (!is_first && is_dead(order.first, t)) { /* it does not look after the owner any more */
             dequeue(order.first);
             count_waiting();
@@ -225,7 +245,12 @@ static void await_turn(struct thread *t) {
         }
         struct __kernel_timespec timeout = {1, 0};
         struct thread *victim = NULL;
-        if (is_first) {
+        if (is_second) {
+            if (turns_as_second != order.turns) look = SECOND_LOOKS_NS;
+            turns_as_second = order.turns;
+            timeout = (struct __kernel_timespec){0, (long)look};
+            look = MIN(look * 2, LOOK_MOST_NS);
+        } else if (is_first) {
             uint64_t now = now_ns();
             uint32_t owner = __atomic_load_n(&order.owner, __ATOMIC_ACQUIRE);
             uint32_t calls = __atomic_load_n(&order.calls, __ATOMIC_RELAXED);
@@ -241,8 +266,9 @@ static void await_turn(struct thread *t) {
             if (grab(t, owner, calls, overdue || (same_call && now - call_since >= STEAL_AFTER_NS))) {
                 dequeue(t);
                 now_owns(t);
-                if (order.first) wake(order.first);
-                lock_drop(&order.lock);
+                struct sleepers s = {.n = 0};
+                rouse_first(&s);
+                drop_and_wake(&s);
                 return;
             }
             seen_owner = owner;
@@ -258,6 +284,7 @@ static void await_turn(struct thread *t) {
             timeout = (struct __kernel_timespec){0, (long)look};
         }
         if (victim && victim != t) hurry_thread(victim);
+        t->looks = is_first || is_second;
         lock_drop(&order.lock);
         SYS(futex, &t->turn, FUTEX_WAIT_PRIVATE, word, &timeout, 0, 0);
         lock_take(&order.lock);
@@ -303,9 +330,10 @@ void order_interrupt(struct thread *t) {
 }
 
 void order_drop(struct thread *t) {
+    struct sleepers s = {.n = 0};
     lock_take(&order.lock);
-    if (!hand_over()) __atomic_store_n(&order.owner, 0, __ATOMIC_RELEASE);
-    lock_drop(&order.lock);
+    hand_over(&s);
+    drop_and_wake(&s);
 }
 
 /* ---- calls ---- */
@@ -328,12 +356,11 @@ void order_leave_call(struct thread *t) {
 }
 
 void order_reclaim(struct thread *parent, struct thread *child) {
+    struct sleepers s = {.n = 0};
     lock_take(&order.lock);
     uint32_t owner = order.owner & ~STATE;
-    if (owner == id_of(child)) {
-        if (!hand_over()) __atomic_store_n(&order.owner, 0, __ATOMIC_RELEASE);
-    }
-    lock_drop(&order.lock);
+    if (owner == id_of(child)) hand_over(&s);
+    drop_and_wake(&s);
 }
 
 /* ---- preemption ---- */
@@ -350,8 +377,11 @@ void order_yield(struct thread *t) {
         return;
     }
     struct thread *next = choose();
+    struct sleepers s = {.n = 0};
     enqueue(t);
-    hand_to(next);
+    hand_to(next, &s);
+    drop_and_wake(&s);
+    lock_take(&order.lock);
     await_turn(t);
 }
 

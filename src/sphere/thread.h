@@ -150,6 +150,7 @@ struct thread {
     gaddr clear_tid, robust_head; /* set_tid_address, set_robust_list; recording and replay */
     uint32_t turn;                /* futex: counted up when the thread is given the turn */
     struct thread *turn_next;     /* in the queue for the turn */
+    bool looks;                   /* there: is awake, or wakes up by itself before long */
     struct processors confined;   /* it was given the turn on a certain processor (recorder/processor.h) */
     gaddr awaited_pi;             /* recording: the word that it has waited for (pi_futex.h) */
     gaddr stack_start;            /* where the call under way has made the process's stack begin */
