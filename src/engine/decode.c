@@ -121,6 +121,7 @@ static enum insn_class class_of(const struct parts *p) {
     case ZYDIS_MNEMONIC_RDGSBASE:
     case ZYDIS_MNEMONIC_WRGSBASE: return INSN_GSBASE;
     case ZYDIS_MNEMONIC_SWAPGS: return INSN_PLAIN;
+    case ZYDIS_MNEMONIC_PAUSE: return zi->length == 2 ? INSN_PAUSE : INSN_PLAIN;
     default: return class_of_segment_access(p);
     }
 }

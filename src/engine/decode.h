@@ -37,6 +37,7 @@ enum insn_class {
     INSN_GSBASE, /* rdgsbase, wrgsbase: gs belongs to the runtime */
     INSN_GS_MEM, /* a memory operand with a gs prefix */
     INSN_SEGREG, /* mov/pop/lgs/push... into or from gs or ss */
+    INSN_PAUSE,  /* two bytes */
 };
 
 enum insn_encoding { ENC_LEGACY, ENC_VEX2, ENC_VEX3, ENC_EVEX, ENC_XOP, ENC_3DNOW };

@@ -17,6 +17,7 @@ enum special { /* instructions that leave the cache to be done by hand */
                SPECIAL_SEGREG,
                SPECIAL_POPF,
                SPECIAL_RECORDED,  /* cpuid; policy.intercept: its result is recorded */
+               SPECIAL_PAUSE,     /* policy.intercept */
                SPECIAL_XSAVE,     /* policy.intercept: what it stores is the program's business alone */
                SPECIAL_FPU_STORE, /* done already; what it stored names an address of the cache */
                SPECIAL_BREAK,     /* engine_host.has_break: somebody wants to see the thread before the instruction */

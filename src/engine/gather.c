@@ -20,6 +20,7 @@ bool build_is_intercepted(const struct insn *in) {
 static bool ends_block(const struct insn *in) {
     if (build_is_intercepted(in)) return true;
     switch (in->cls) {
+    case INSN_PAUSE: return the_policy->intercept;
     case INSN_JMP:
     case INSN_JMP_IND:
     case INSN_RET:

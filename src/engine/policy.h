@@ -18,7 +18,7 @@ struct policy {
     uint32_t id; /* goes into the key of kept translations */
     bool ticks;  /* count ticks and poll at tick points */
     /* Instructions whose result depends on time, chance or the processor leave the cache as SPECIAL_RECORDED; cpuid always
-     * does. */
+     * does. `pause` does as SPECIAL_PAUSE: whoever spins wants to be told of. */
     bool intercept;
     /* Emits code that runs before `in`. Must preserve everything that is live. NULL: nothing. */
     void (*before_insn)(struct emitter *e, const struct insn *in, const uint8_t *bytes, struct liveness live);

@@ -341,6 +341,11 @@ void emit_insn(struct build *b, int i) {
         emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_FPU_STORE);
         break;
     case INSN_XSAVE: emit_xsave(b, i, bytes); break;
+    case INSN_PAUSE:
+        if (the_policy->intercept) {
+            emit_special_exit(e, in->pc, TB_FN_SPECIAL, SPECIAL_PAUSE);
+            break;
+        } /* fall through */
     default: emit_plain(b, i, bytes);
     }
     return;

@@ -27,6 +27,7 @@ static bool find_store(const struct tblock *tb, const struct insn *in, const uin
         *n = AROUND_RSP + 8;
         return true;
     case INSN_PLAIN:
+    case INSN_PAUSE:
     case INSN_JMP:
     case INSN_JCC:
     case INSN_LOOP:

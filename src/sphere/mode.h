@@ -23,6 +23,7 @@ struct mode {
     void (*syscall)(struct tblock *t);     /* engine_host.syscall */
     void (*tick_budget)(struct tblock *t); /* engine_host.tick_budget */
     void (*insn)(struct tblock *t);        /* an instruction whose result is an input */
+    void (*spins)(struct tblock *t);       /* it has executed `pause`: it probably waits for another thread. NULL: never mind */
     /* The instruction at t's pc has stored where the processor last was with x87 work, which that may have forgotten. */
     void (*x87_pointers)(struct tblock *t, uint64_t pointers[2]);
 

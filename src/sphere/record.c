@@ -144,6 +144,16 @@ static void on_insn(struct tblock *tb) {
     recorded_insn_apply(&in, tb, &result);
 }
 
+#define SPINS_MOST 16 /* pauses; each takes some 100 ns here, and handing over the turn some 10 us */
+
+/* Who spins with the turn waits in vain for one without it: the turn ends at the next tick point. */
+static void on_spins(struct tblock *tb) {
+    struct thread *t = tb->thread;
+    if (!order_should_yield(t) || ++t->spins < SPINS_MOST) return;
+    t->spins = 0;
+    ticks_set_budget(tb, 0);
+}
+
 static void on_x87_pointers(struct tblock *tb, uint64_t pointers[2]) {
     if (!pointers[0] && !pointers[1]) return; /* forgotten */
     checkpoint_op(tb->thread);
@@ -281,6 +291,7 @@ const struct mode mode_record = {
     .same_fpu = true,
     .own_memory_only = true,
     .defers_signals = true,
+    .spins = on_spins,
     .syscall = on_syscall,
     .tick_budget = on_tick_budget,
     .insn = on_insn,

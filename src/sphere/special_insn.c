@@ -346,6 +346,11 @@ void special_insn(struct tblock *t, enum special what) {
         special_recorded(t);
         return;
     }
+    if (what == SPECIAL_PAUSE) {
+        t->pc += 2;
+        if (the_mode->spins) the_mode->spins(t);
+        return;
+    }
     struct doing d = {.t = t};
     size_t n = executable_bytes(t->pc);
     while (n && !guest_read(d.bytes, t->pc, n)) n--;

@@ -156,6 +156,7 @@ struct thread {
     gaddr stack_start;            /* where the call under way has made the process's stack begin */
     gaddr marked_word;            /* recording: the call under way has marked a robust mutex whose owner was killed */
     bool wrote_elsewhere;         /* the call under way has written to another process's memory, not to its own */
+    uint32_t spins;               /* pauses that it has executed with the turn, while others waited for that */
     bool turn_lent;               /* in a call during which the turn may be stolen */
     bool access_will_do;          /* the page that it waits for may as well become nobody's (shared_values.h) */
     void (*service)(struct thread *t); /* a thread of the runtime's own: what it does, forever */
