@@ -21,17 +21,22 @@
 #define FX_SIZE 512
 #define FX_SW_OFFSET 464 /* struct _fpx_sw_bytes in the legacy area */
 #define FX_MXCSR_OFFSET 24
+#define FX_MXCSR_MASK_OFFSET 28
 #define FX_IP_OFFSET 8
 #define XSTATE_PKRU (1ull << 9)
 #define TILES_FEATURE 18
-#define XSTATE_TILES (1ull << TILES_FEATURE) /* AMX: 8 KB that processes have in their frames only when they have asked for leave to use it */
+#define XSTATE_TILES \
+    (1ull            \
+     << TILES_FEATURE) /* AMX: 8 KB that processes have in their frames only when they have asked for leave to use it */
 #define XSTATE_HEADER 512
+#define EXTENDED_MOST (8192 + 64 + 4096) /* with the tiles */
 #define USER_FLAGS 0x40cd5ull /* what sigreturn may change: as FIX_EFLAGS of the kernel, without TF and RF */
 
 static uint32_t xsave_size; /* 0: no xsave on this CPU, or on the one that the program is shown */
 static uint64_t xsave_mask;
 static uint32_t frame_size; /* of the extended state in the program's frames */
 static uint64_t frame_mask;
+static uint32_t mxcsr_mask; /* the bits that there are */
 
 static uint32_t end_of_component(uint64_t last) {
     if (last < 2) return XSTATE_HEADER + 64;
@@ -59,7 +64,11 @@ bool sigframe_has_tiles(void) { return frame_mask & XSTATE_TILES; }
 
 void sigframe_start(void) {
     uint32_t r[4] = {1, 0, 0, 0}, sizes[4] = {0xd, 0, 0, 0};
+    static uint8_t now[FX_SIZE] __attribute__((aligned(16)));
     fpu_image_start();
+    __asm__ volatile("fxsave64 (%0)" : : "r"(now) : "memory");
+    mxcsr_mask = *(uint32_t *)(now + FX_MXCSR_MASK_OFFSET);
+    if (!mxcsr_mask) mxcsr_mask = 0xffbf; /* so the manual */
     cpuid_answer(r);
     if (!(r[2] & 1u << 27)) return; /* OSXSAVE */
     uint32_t lo, hi;
@@ -96,41 +105,65 @@ static void save_extended(uint8_t *area) {
     *(uint32_t *)(area + frame_size) = FP_MAGIC2;
 }
 
-/* Handlers start with fresh floating point and vector state. Protection keys are no such state. */
-static void reset_extended(void) {
+/* The part of the components `mask` is the state that processes begin with. */
+static void reset_components(uint64_t mask) {
     static const struct {
         uint16_t control;
         uint8_t zero[22];
         uint32_t mxcsr;
         uint8_t more[XSTATE_HEADER + 64 - 28];
     } __attribute__((aligned(64))) fresh = {.control = 0x37f, .mxcsr = 0x1f80};
-    uint64_t mask = frame_mask & ~XSTATE_PKRU;
     if (frame_size)
         __asm__ volatile("xrstor64 (%0)" : : "r"(&fresh), "a"((uint32_t)mask), "d"((uint32_t)(mask >> 32)));
     else
         __asm__ volatile("fxrstor64 (%0)" : : "r"(&fresh));
 }
 
-static void restore_extended(uint8_t *area) {
-    uint32_t *mxcsr = (uint32_t *)(area + FX_MXCSR_OFFSET);
-    *mxcsr &= 0xffff; /* reserved bits would fault */
+/* Handlers start with fresh floating point and vector state. Protection keys are no such state. */
+static void reset_extended(void) { reset_components(frame_mask & ~XSTATE_PKRU); }
+
+/* Whether the area says that it goes on behind the legacy part, and does; so the kernel looks. */
+static bool is_whole(const uint8_t *area, gaddr from) {
+    const uint32_t *sw = (const uint32_t *)(area + FX_SW_OFFSET);
+    uint32_t size = sw[4], magic;
+    return frame_size && sw[0] == FP_MAGIC1 && size >= XSTATE_HEADER + 64 && size <= frame_size && size <= sw[1] &&
+           guest_read(&magic, from + size, sizeof magic) && magic == FP_MAGIC2;
+}
+
+bool sigframe_is_loadable(const uint8_t *area, bool has_header) {
+    const uint64_t *header = (const uint64_t *)(area + XSTATE_HEADER);
+    if (*(const uint32_t *)(area + FX_MXCSR_OFFSET) & ~mxcsr_mask) return false;
+    return !has_header || (!(header[0] & ~xsave_mask) && !header[1] && !header[2]);
+}
+
+/* Loads what a handler has left of the state in its frame. False: the processor would refuse it. */
+static bool pop_extended(gaddr from) {
+    uint8_t area[EXTENDED_MOST] __attribute__((aligned(64)));
+    if (!from) {
+        reset_extended();
+        return true;
+    }
+    if (from % 16 || frame_size > sizeof area || !guest_read(area, from, FX_SIZE)) return false;
     if (!frame_size) {
+        if (!sigframe_is_loadable(area, false)) return false;
         __asm__ volatile("fxrstor64 (%0)" : : "r"(area) : "memory");
-        return;
+        return true;
     }
-    uint32_t *sw = (uint32_t *)(area + FX_SW_OFFSET);
-    uint64_t *header = (uint64_t *)(area + XSTATE_HEADER);
-    if (sw[0] == FP_MAGIC1) {
-        header[0] &= frame_mask;
-        memset(header + 1, 0, 56);
-    } else { /* only the legacy part is there */
-        memset(area + XSTATE_HEADER, 0, 64);
-        header[0] = 3;
+    const uint32_t *sw = (const uint32_t *)(area + FX_SW_OFFSET);
+    uint64_t *header = (uint64_t *)(area + XSTATE_HEADER), there = 3;
+    bool whole = is_whole(area, from);
+    if (whole && (from % 64 || !guest_read(area, from, frame_size))) return false;
+    if (!sigframe_is_loadable(area, whole)) return false;
+    if (whole) {
+        memcpy(&there, &sw[2], sizeof there);
+        there &= frame_mask;
+    } else {
+        memset(header, 0, 64);
+        header[0] = there;
     }
-    __asm__ volatile("xrstor64 (%0)"
-                     :
-                     : "r"(area), "a"((uint32_t)frame_mask), "d"((uint32_t)(frame_mask >> 32))
-                     : "memory");
+    reset_components(frame_mask & ~there);
+    __asm__ volatile("xrstor64 (%0)" : : "r"(area), "a"((uint32_t)there), "d"((uint32_t)(there >> 32)) : "memory");
+    return true;
 }
 
 size_t sigframe_extended_size(void) { return xsave_size ? xsave_size : FX_SIZE; }
@@ -150,12 +183,12 @@ void sigframe_save_extended(uint8_t *area) {
 }
 
 void sigframe_set_extended(const uint8_t *area) {
-    uint8_t copy[8192 + 64 + 4096] __attribute__((aligned(64)));
+    uint8_t copy[EXTENDED_MOST] __attribute__((aligned(64)));
     size_t n = sigframe_extended_size();
     if (n > sizeof copy) return;
     memcpy(copy, area, n);
     uint32_t *mxcsr = (uint32_t *)(copy + FX_MXCSR_OFFSET);
-    *mxcsr &= 0xffff;
+    *mxcsr &= mxcsr_mask;
     if (xsave_size) {
         uint64_t *header = (uint64_t *)(copy + XSTATE_HEADER);
         header[0] &= frame_mask;
@@ -206,12 +239,13 @@ bool sigframe_push(struct thread *t, const struct siginfo_raw *info, const struc
     struct tblock *tb = t->tb;
     uint64_t sp = tb->gpr[RSP] - RED_ZONE;
     bool on_alt = on_altstack(t, tb->gpr[RSP]);
-    if ((sa->flags & 0x08000000 /* SA_ONSTACK */) && !(t->altstack.flags & 2) && !on_alt)
-        sp = t->altstack.sp + t->altstack.size;
+    bool enters_alt = (sa->flags & 0x08000000 /* SA_ONSTACK */) && !(t->altstack.flags & 2) && !on_alt;
+    if (enters_alt) sp = t->altstack.sp + t->altstack.size;
     uint64_t fp_size = frame_size ? frame_size + 4 : FX_SIZE;
     uint64_t fp = (sp - fp_size) & ~63ull;
     uint64_t at = ((fp - sizeof(struct sigframe)) & ~15ull) - 8;
     if (at > sp) return false; /* below address 0 */
+    if ((on_alt || enters_alt) && !on_altstack(t, at)) return false;
     code_watch_before_kernel_write(at, sp - at);
     /* every page must be writable before anything is changed */
     for (uint64_t p = PAGE_DOWN(at); p < sp; p += PAGE_SIZE) {
@@ -268,16 +302,7 @@ bool sigframe_pop(struct thread *t) {
         t->altstack = uc.stack;
         t->altstack.flags &= ~1;
     }
-    if (mc->fpstate) {
-        uint8_t buf[8192 + 64 + 4096] __attribute__((aligned(64)));
-        size_t n = frame_size ? frame_size : FX_SIZE;
-        if (n > sizeof buf) return false;
-        if (!guest_read(buf, mc->fpstate, FX_SIZE)) return false;
-        uint32_t *sw = (uint32_t *)(buf + FX_SW_OFFSET);
-        if (frame_size && sw[0] == FP_MAGIC1 && !guest_read(buf, mc->fpstate, n)) return false;
-        restore_extended(buf);
-    }
-    return true;
+    return pop_extended(mc->fpstate);
 }
 
 /* By way of the kernel's own return from a signal: it loads all registers and unblocks the signal in one step. */

@@ -48,6 +48,8 @@ void sigframe_start(void);
 /* Frames have the state of AMX if the kernel lets this process use it: asked at the start and when it has been given leave. */
 void sigframe_ask_permission(void);
 bool sigframe_has_tiles(void);
+/* Whether the processor takes the state that begins so; with its header, or without. */
+bool sigframe_is_loadable(const uint8_t *area, bool has_header);
 void sigframe_request_tiles(void);
 
 /* All vector and x87 registers, to and from an area of this size, aligned to 64. */

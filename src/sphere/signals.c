@@ -700,12 +700,10 @@ long signals_sigaltstack(struct tblock *tb, uint64_t a[6]) {
 long signals_sigreturn(struct tblock *tb, uint64_t a[6]) {
     struct thread *t = tb->thread;
     signals_block_all();
-    if (!sigframe_pop(t)) {
-        struct siginfo_raw segv = {.signo = SIGSEGV_, .code = 0x80};
-        signals_die(t, &segv);
-    }
+    bool good = sigframe_pop(t);
     signals_apply_mask(t);
     recheck_held(t);
+    if (!good) signals_raise_fault(tb, SIGSEGV_, SI_KERNEL_, 0);
     return 0;
 }
 

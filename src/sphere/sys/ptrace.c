@@ -170,13 +170,20 @@ static long poke_user(struct tracee *e, uint64_t offset, uint64_t word) {
     return is_debug_reg(offset) ? trace_watch_set(e, (unsigned)(offset - USER_DEBUGREG) / 8, word) : -EIO;
 }
 
+#define XSTATE_PARTS 464
+#define XSTATE_HEAD 576
+
 struct regset {
     void *bytes;
     size_t size;
     bool *changed;
 };
 
+/* In the area of NT_X86_XSTATE the kernel says which parts there are, where the processor stores nothing. */
+static void note_parts(struct tracee *e, uint64_t parts) { *(uint64_t *)(e->extended + XSTATE_PARTS) = parts; }
+
 static bool find_regset(struct tracee *e, uint64_t type, struct regset *out) {
+    note_parts(e, type == NT_X86_XSTATE_ ? sigframe_extended_mask() : 0);
     switch (type) {
     case NT_PRSTATUS_: *out = (struct regset){&e->regs, sizeof e->regs, &e->regs_changed}; return true;
     case NT_FPREGSET_: *out = (struct regset){e->extended, FPREGS_SIZE, &e->extended_changed}; return true;
@@ -201,13 +208,21 @@ static long set_regs(struct tracee *e, uint64_t type, gaddr from) {
     return 0;
 }
 
+/* Whether the processor would take the state that lies there; if it cannot be read, that is said later. */
+static bool is_loadable(gaddr at, uint64_t type) {
+    uint8_t head[XSTATE_HEAD];
+    size_t n = type == NT_X86_XSTATE_ ? XSTATE_HEAD : FPREGS_SIZE;
+    return !guest_read(head, at, n) || sigframe_is_loadable(head, n == XSTATE_HEAD);
+}
+
 static long regset(struct tracee *e, uint64_t type, gaddr vector, bool set) {
     struct iovec_raw v;
     struct regset r;
     if (!guest_read(&v, vector, sizeof v)) return -EFAULT;
     if (!find_regset(e, type, &r) || v.len % 8) return -EINVAL;
     v.len = MIN(v.len, r.size);
-    if (set && type != NT_PRSTATUS_ && v.len != r.size) return -EINVAL;
+    if (set && type != NT_PRSTATUS_ && v.len != r.size) return type == NT_X86_XSTATE_ ? -EFAULT : -EINVAL;
+    if (set && type != NT_PRSTATUS_ && !is_loadable(v.base, type)) return -EINVAL;
     bool done = set ? guest_read(r.bytes, v.base, v.len) : put_guest(v.base, r.bytes, v.len);
     if (set && done) *r.changed = true;
     return done && put_guest(vector, &v, sizeof v) ? 0 : -EFAULT;

@@ -24,6 +24,8 @@ delete 2
 p a
 next
 p c
+set var $ymm3.v4_int64[2] = 77
+p $ymm3.v4_int64[2]
 set var c = 100
 delete
 break add if a == 2
