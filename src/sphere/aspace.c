@@ -260,6 +260,8 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
     bool tracked = file && shared && the_mode->tracks(fd, shared_file(&id));
     if (tracked && offset >= SHARED_ROOM) return -ENOMEM; /* a replay has no place for it */
     if (file && the_mode->keep_file) the_mode->keep_file(fd, &id, tracked);
+    bool for_file = file && (flags & MAP_TYPE) == MAP_PRIVATE;
+    if (!addr && !prot && flags == (MAP_PRIVATE | MAP_ANONYMOUS)) for_file = aspace_reserved_for(len, &id);
     lock_take(&cache_lock);
     aspace_note_growth();
     bool fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
@@ -273,7 +275,7 @@ long aspace_mmap(gaddr addr, size_t len, int prot, int flags, int fd, uint64_t o
     } else {
         at = page == PAGE_SIZE ? PAGE_DOWN(addr) : (addr + page - 1) & ~(page - 1);
         bool hint_ok = at >= 0x10000 && aspace_is_usable(at, len) && !((flags & MAP_32BIT) && at + len > 0x80000000ul);
-        if (!hint_ok) at = pick_aligned(len, page, flags, file && (flags & MAP_TYPE) == MAP_PRIVATE ? &id : NULL);
+        if (!hint_ok) at = pick_aligned(len, page, flags, for_file ? &id : NULL);
         if (!at) return lock_drop(&cache_lock), -ENOMEM;
     }
     if (aspace_has_too_many()) return lock_drop(&cache_lock), -ENOMEM;

@@ -55,6 +55,8 @@ bool aspace_is_usable(gaddr start, size_t len);
  * windows and kept regions of translated code need not be where they were then. */
 bool aspace_is_barred(gaddr start, size_t len);
 gaddr aspace_mmap_top(void);
+/* glibc reserves room for a library with large alignment before it maps it: whether a file that is open is one which needs so much. */
+bool aspace_reserved_for(size_t len, struct file_id *id);
 /* A free place, flags as mmap() has them; file: private code and data of one. 0: none. */
 gaddr aspace_pick(size_t len, int flags, const struct file_id *file);
 

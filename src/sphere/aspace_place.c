@@ -1,9 +1,12 @@
 /* Where things go: libraries by their files, other memory from the top of its area down. */
+#include <linux/elf.h>
 #include <linux/mman.h>
 
 #include "engine/cache.h"
 #include "inproc/layout.h"
 #include "inproc/lock.h"
+#include "inproc/str.h"
+#include "inproc/sys.h"
 #include "sphere/aspace_parts.h"
 
 #define FILE_SLOT_ALIGN 0x40000ul /* library slots: room for kept translations even of small files */
@@ -96,6 +99,33 @@ static gaddr find_by_file(const struct file_id *id, size_t len) {
     return at ? at : find_slot(LAYOUT_LIB_BASE, LAYOUT_LIB_END, h, span);
 }
 
+#define FDS_MOST 12 /* a dynamic linker has few open */
+#define SEGMENTS_MOST 16
+
+/* How much a dynamic linker reserves for the library before it maps it; 0: nothing, no segment asks for more than a page's alignment. */
+static uint64_t reserve_of(int fd) {
+    Elf64_Ehdr h;
+    Elf64_Phdr part[SEGMENTS_MOST];
+    if (SYS(pread64, fd, &h, sizeof h, 0) != sizeof h || memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 || h.e_type != ET_DYN ||
+        h.e_phnum > SEGMENTS_MOST || h.e_phentsize != sizeof *part)
+        return 0;
+    long bytes = (long)(h.e_phnum * sizeof *part);
+    if (SYS(pread64, fd, part, bytes, h.e_phoff) != bytes) return 0;
+    uint64_t end = 0, align = PAGE_SIZE;
+    for (int i = 0; i < h.e_phnum; i++) {
+        if (part[i].p_type != PT_LOAD) continue;
+        end = MAX(end, part[i].p_vaddr + part[i].p_memsz);
+        align = MAX(align, part[i].p_align);
+    }
+    return align > PAGE_SIZE ? PAGE_UP(end + align) : 0;
+}
+
+bool aspace_reserved_for(size_t len, struct file_id *id) {
+    for (int fd = 3; fd < FDS_MOST; fd++)
+        if (file_identify(fd, id) && reserve_of(fd) == len) return true;
+    return false;
+}
+
 gaddr aspace_mmap_top(void) { return MIN(LAYOUT_MMAP_TOP, as->stack_top ? as->stack_top - STACK_ROOM : UINT64_MAX); }
 
 gaddr aspace_pick(size_t len, int flags, const struct file_id *file) {
@@ -106,6 +136,7 @@ gaddr aspace_pick(size_t len, int flags, const struct file_id *file) {
         return at ? at : find_down(LAYOUT_LIB_BASE, LAYOUT_LIB_END, len);
     }
     if (file && len <= (256ul << 20) && (at = find_by_file(file, len))) return at;
+    if (file && len >= LARGE_FILE && (at = find_for_huge(file, PAGE_UP(len)))) return at;
     if (len >= BIG_MAPPING && (at = find_down(LAYOUT_BIG_BASE, LAYOUT_BIG_TOP, len))) return at;
     at = find_down(LAYOUT_MMAP_BASE, top, len);
     if (at) {
