@@ -11,15 +11,17 @@
 
 #define NAME_LEN 17
 #define TEMP_PREFIX ".new-"
-#define TEMP_OLD 600 /* seconds: whoever wrote it is gone */
+#define TEMP_OLD 120 /* seconds: whoever wrote it is gone */
 #define RLIMIT_FSIZE_ 1
 #define UNUSED_LONG 172800 /* seconds: many file systems note a use once a day */
+#define LIMIT_LEAST (512ul << 20)
+#define LIMIT_MOST (4ul << 30)
 #define FULL_NOTE "full" /* says by its time when somebody looked at all files and found no room */
 #define FULL_FOR 60      /* seconds */
 
 static char dir[512];
 static uint64_t build_id;
-static uint64_t dir_limit = 512ul << 20;
+static uint64_t dir_limit; /* 0: what the disk allows */
 
 void kept_dir_start(const char *path, uint64_t build) {
     build_id = build;
@@ -45,10 +47,20 @@ long kept_dir_open(const char *name, struct stat *st) {
 
 /* ---- writing ---- */
 
+/* An eighth of what is free on the disk, within bounds: the images of one browser take 250 MB, of one compiler 60. */
+static uint64_t limit(void) {
+    struct {
+        uint64_t type, block, blocks, free, available, more[10];
+    } fs;
+    if (dir_limit) return dir_limit;
+    if (SYS(statfs, dir, &fs) != 0) return LIMIT_LEAST;
+    return MAX(LIMIT_LEAST, MIN(LIMIT_MOST, fs.available * fs.block / 8));
+}
+
 /* Larger files raise SIGXFSZ, which is the program's business. */
 bool kept_dir_may_write(uint64_t bytes) {
-    uint64_t limit[2];
-    return bytes <= dir_limit && SYS(prlimit64, 0, RLIMIT_FSIZE_, 0, limit) == 0 && bytes <= limit[0];
+    uint64_t most[2];
+    return bytes <= limit() && SYS(prlimit64, 0, RLIMIT_FSIZE_, 0, most) == 0 && bytes <= most[0];
 }
 
 static long create(const char *temp) {
@@ -130,18 +142,18 @@ static struct file list[4096];
 static long open_dir(void) { return SYS(openat, AT_FDCWD, dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }
 
 void kept_dir_trim(void) {
-    uint64_t total;
+    uint64_t total, most = limit();
     long fd = open_dir();
     if (fd < 0) return;
     size_t n = list_files((int)fd, list, ARRAY_LEN(list), &total);
-    while (total > dir_limit && n) {
+    while (total > most && n) {
         size_t oldest = 0;
         for (size_t i = 1; i < n; i++)
             if (list[i].used < list[oldest].used) oldest = i;
         SYS(unlinkat, fd, list[oldest].name, 0);
         total -= list[oldest].size;
         list[oldest] = list[--n];
-        if (!n && total > dir_limit) n = list_files((int)fd, list, ARRAY_LEN(list), &total);
+        if (!n && total > most) n = list_files((int)fd, list, ARRAY_LEN(list), &total);
     }
     SYS(close, fd);
 }
@@ -170,13 +182,13 @@ static void note_full(long fd) {
 }
 
 static bool make_room(long fd, uint64_t bytes) {
-    uint64_t total, such = 0;
+    uint64_t total, such = 0, most = limit() / 4;
     size_t n = list_files((int)fd, list, ARRAY_LEN(list), &total);
     for (size_t i = 0; i < n; i++)
         if (list[i].size == bytes) such += bytes;
-    if (such + bytes <= dir_limit / 4) return true;
+    if (such + bytes <= most) return true;
     const struct file *oldest = oldest_of(list, n, bytes);
-    return oldest && oldest->used + UNUSED_LONG < (uint64_t)seconds_now() && such <= dir_limit / 4 &&
+    return oldest && oldest->used + UNUSED_LONG < (uint64_t)seconds_now() && such <= most &&
            SYS(unlinkat, fd, oldest->name, 0) == 0;
 }
 

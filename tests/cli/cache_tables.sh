@@ -1,6 +1,7 @@
 #!/bin/bash
 # Lookup tables are kept like translations: later processes with the same libraries map them, others never get them.
 . "$TESTS/cli/kept.sh"
+run() { "$REPRISE" run --debug cachelimit=524288 -- "$@"; }
 program='/bin/bash -c echo${IFS}six'
 tables() { find "$dir" -name '????????????????' -size 3076k; }
 misses() { # of returns, jumps and calls, in the tables
@@ -37,7 +38,7 @@ cp "$second" "$first" 2>/dev/null
 same $program
 
 # where there is no room for more of them, that is looked for once a minute, not by each process: it takes as long as a short one
-looks() { strace -f -c "$REPRISE" run -- $program 2>&1 >/dev/null | awk '$NF ~ /^(newfstatat|fstatat64)$/ { print $4 }'; }
+looks() { strace -f -c "$REPRISE" run --debug cachelimit=524288 -- $program 2>&1 >/dev/null | awk '$NF ~ /^(newfstatat|fstatat64)$/ { print $4 }'; }
 if command -v strace >/dev/null; then
     rm -f $(tables)
     rm -f "$dir/0123456789abcdef"
