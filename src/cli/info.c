@@ -89,6 +89,27 @@ static void line(const char *name, const char *text) {
     putchar('\n');
 }
 
+#define LINE_MOST 100
+#define INDENT 15
+
+/* What a processor needs for a replay. */
+static void print_cpu(const struct recording *r) {
+    struct json cpu, flags;
+    char model[128], word[64];
+    if (!json_member(r->header, "cpu", &cpu)) return;
+    if (json_member_string(cpu, "model", model, sizeof model)) line("processor", model);
+    if (!json_member(cpu, "flags", &flags)) return;
+    int at = printf("%-*s", INDENT - 1, "needs");
+    for (struct json flag = json_first(flags); json_is(flag); flag = json_next(flag)) {
+        if (json_string(flag, word, sizeof word) <= 0) continue;
+        if (at + 1 + (int)strlen(word) > LINE_MOST) at = printf("\n%*s", INDENT - 1, "") - 1;
+        putchar(' ');
+        print_text(stdout, word, strlen(word));
+        at += 1 + (int)strlen(word);
+    }
+    putchar('\n');
+}
+
 /* Bits of `bytes` per thousand of `n`. */
 static double per_kilo(uint64_t bytes, uint64_t n) { return n ? 8000.0 * (double)bytes / (double)n : 0; }
 
@@ -128,6 +149,7 @@ static void print_plain(const struct facts *f, const struct recording *r, const 
     if (f->began && f->ended >= f->began) line("lasted", duration_text(f->ended - f->began, text));
     line("host", f->host);
     line("kernel", f->kernel);
+    print_cpu(r);
     line("recorder", f->recorder);
     char state[64];
     snprintf(state, sizeof state, f->stopped[0] ? "%s (%s)" : "%s", f->state, f->stopped);

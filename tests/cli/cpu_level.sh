@@ -19,6 +19,8 @@ xsave: known components, within its size
 avx 1 avx2 1 avx512f 0
 frame: 832 bytes, components 7'
 level v2 "$v2"
+expect 0 '' "$REPRISE" info
+grep -q '^needs  *cx16 .*sse4_2' out && ! grep -q avx out || wrong "info: $(grep -A9 ^needs out)"
 if grep -q 'avx2 1' native; then level v3 "$v3"; fi
 # without a level: as natively
 expect 0 '' "$REPRISE" record -- "$program"
