@@ -98,6 +98,7 @@ static enum insn_class class_of(const struct parts *p) {
     case ZYDIS_MNEMONIC_RDSEED: return INSN_RDRAND;
     case ZYDIS_MNEMONIC_XGETBV: return INSN_XGETBV;
     case ZYDIS_MNEMONIC_RDPID: return INSN_RDPID;
+    case ZYDIS_MNEMONIC_RDPRU: return INSN_RDPRU;
     case ZYDIS_MNEMONIC_LSL: return INSN_LSL;
     case ZYDIS_MNEMONIC_XSAVE:
     case ZYDIS_MNEMONIC_XSAVE64:

@@ -28,6 +28,7 @@ enum insn_class {
     INSN_RDRAND, /* and rdseed */
     INSN_XGETBV,
     INSN_RDPID,
+    INSN_RDPRU, /* cycles, as rdtsc */
     INSN_LSL,       /* one of the segments tells the processor's number */
     INSN_XSAVE,     /* xsave, xsavec, xsaveopt, xsaves */
     INSN_FPU_STORE, /* fnstenv, fnsave, fxsave: they store the address of the last x87 instruction, as xsave does */

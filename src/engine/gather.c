@@ -12,6 +12,7 @@ bool build_is_intercepted(const struct insn *in) {
     case INSN_RDRAND:
     case INSN_XGETBV:
     case INSN_RDPID:
+    case INSN_RDPRU:
     case INSN_LSL: return the_policy->intercept;
     default: return false;
     }

@@ -22,7 +22,7 @@ const char *syscall_name(unsigned number) {
 
 static const char *insn_name(unsigned code) {
     static const char *const names[] = {"",      "rdtsc",  "rdtscp", "cpuid",  "rdrand", "rdseed",
-                                        "rdpid", "xgetbv", "lsl",    "shared", "x87"};
+                                        "rdpid", "xgetbv", "lsl",    "shared", "x87",    "rdpru"};
     return code < sizeof names / sizeof *names ? names[code] : "";
 }
 
@@ -153,8 +153,7 @@ void event_print(FILE *to, const struct event *e) {
             fprintf(to, "awaits the end of stream %u", p->from - 1);
             break;
         }
-        fprintf(to, "object %lu page %lu version %u%s", p->object, p->page, p->version,
-                p->writable ? " writable" : "");
+        fprintf(to, "object %lu page %lu version %u%s", p->object, p->page, p->version, p->writable ? " writable" : "");
         if (p->from) fprintf(to, " from stream %u", p->from - 1);
         print_contents(to, e);
         break;

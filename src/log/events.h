@@ -173,6 +173,7 @@ enum recorded_kind {
     RECORDED_LSL,
     RECORDED_SHARED, /* any that touches a value in memory which processes share */
     RECORDED_X87,    /* fnstenv, fnsave */
+    RECORDED_RDPRU,
 };
 
 struct ev_insn {
@@ -180,7 +181,7 @@ struct ev_insn {
      * operands also rbx to rdx, is what memory held; contents may follow, as behind an ACQUIRE.
      * RECORDED_X87: rax and rbx are the addresses that were stored, as they lie in memory */
     uint64_t rax, rbx, rcx, rdx;
-    uint64_t flags; /* CF after rdrand, rdseed; ZF after lsl. RECORDED_SHARED: INSN_SHOWN */
+    uint64_t flags; /* CF after rdrand, rdseed; ZF after lsl; all after rdpru. RECORDED_SHARED: INSN_SHOWN */
 };
 
 /* In what the process left in the page there is from now on what memory held behind the instruction, after what the contents say. */

@@ -31,13 +31,14 @@ static bool ask_processor_for(unsigned which) {
     case RECORDED_RDSEED: return has_feature(7, 0, EBX, 18);
     case RECORDED_RDPID: return has_feature(7, 0, ECX, 22);
     case RECORDED_XGETBV: return has_feature(1, 0, ECX, 27);
+    case RECORDED_RDPRU: return has_feature(0x80000008, 0, EBX, 4);
     default: return true;
     }
 }
 
 /* cpuid is slow where a hypervisor answers it. */
 static bool processor_has(unsigned which) {
-    static uint8_t known[RECORDED_LSL + 1]; /* 1: no, 2: yes */
+    static uint8_t known[RECORDED_RDPRU + 1]; /* 1: no, 2: yes */
     if (!known[which]) known[which] = ask_processor_for(which) ? 2 : 1;
     return known[which] == 2;
 }
@@ -51,6 +52,7 @@ static unsigned which_of(const struct insn *in) {
     case INSN_CPUID: return RECORDED_CPUID;
     case INSN_RDRAND: return (in->modrm >> 3 & 7) == 6 ? RECORDED_RDRAND : RECORDED_RDSEED;
     case INSN_RDPID: return RECORDED_RDPID;
+    case INSN_RDPRU: return RECORDED_RDPRU;
     case INSN_XGETBV: return RECORDED_XGETBV;
     case INSN_LSL: return RECORDED_LSL;
     default: return 0;
@@ -164,6 +166,15 @@ void recorded_insn_execute(const struct recorded_insn *in, const struct tblock *
          * the kernel; ours is that all are in use, always. */
         __asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
         break;
+    case RECORDED_RDPRU: {
+        uint64_t flags;
+        __asm__ volatile(".byte 0x0f, 0x01, 0xfd; lea -128(%%rsp), %%rsp; pushf; pop %2; lea 128(%%rsp), %%rsp"
+                         : "=a"(a), "=d"(d), "=r"(flags)
+                         : "c"(c)
+                         : "cc");
+        *result = (struct ev_insn){.rax = a, .rdx = d, .flags = flags & RFLAGS_ARITH};
+        return;
+    }
     case RECORDED_RDPID:
         __asm__ volatile("rdpid %0" : "=r"(id));
         *result = (struct ev_insn){.rax = id};
@@ -196,6 +207,7 @@ void recorded_insn_apply(const struct recorded_insn *in, struct tblock *t, const
         t->rflags = (t->rflags & ~RFLAGS_ZF) | (result->flags & RFLAGS_ZF);
         if (result->flags & RFLAGS_ZF) set_destination(in, t, result->rax);
         break;
+    case RECORDED_RDPRU: t->rflags = (t->rflags & ~RFLAGS_ARITH) | (result->flags & RFLAGS_ARITH); /* fall through */
     default:
         t->gpr[RAX] = result->rax;
         t->gpr[RDX] = result->rdx;
