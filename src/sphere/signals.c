@@ -158,6 +158,19 @@ static void queue_step_trap(struct thread *t) {
     queue(t, &info, true);
 }
 
+/* The step of an instruction has ended in front of the next one, inside the cache. An indirect transfer arrives there with rcx in s0,
+ * which is loaded only where the program still needs it, and otherwise holds what depends on how the way there was found; whoever
+ * steps sees it all the same. */
+static void step_to_guest(struct thread *t, const struct ucontext_raw *uc) {
+    struct fault_regs regs;
+    struct insn in;
+    regs_from(&regs, &uc->mc);
+    bool indirect = t->step_pc && decode_executed(&in, t->step_pc) &&
+                    (in.cls == INSN_RET || in.cls == INSN_JMP_IND || in.cls == INSN_CALL_IND);
+    if (indirect) regs.gpr[RCX] = t->tb->s0;
+    fault_to_guest(t->tb, &regs);
+}
+
 /* A step of the program's own, inside the cache or just out of it. */
 static void on_guest_step(struct thread *t, struct ucontext_raw *uc) {
     uint64_t pc = uc->mc.rip;
@@ -171,9 +184,7 @@ static void on_guest_step(struct thread *t, struct ucontext_raw *uc) {
         t->tb->stepped = true;
         return;
     }
-    struct fault_regs regs;
-    regs_from(&regs, &uc->mc);
-    fault_to_guest(t->tb, &regs);
+    step_to_guest(t, uc);
     queue_step_trap(t);
     leave_to_safepoint(uc);
     hold_further_signals(uc);
@@ -212,14 +223,15 @@ static void on_debugger_step(struct thread *t, struct ucontext_raw *uc) {
     uc->mc.eflags &= ~RFLAGS_TF;
     t->stepping = STEP_NOT;
     if (!inside) return;
-    struct fault_regs regs;
-    regs_from(&regs, &uc->mc);
-    fault_to_guest(t->tb, &regs);
+    step_to_guest(t, uc);
     t->tb->rflags &= ~RFLAGS_RF;
     signals_leave_to_enter(uc);
 }
 
-void signals_step_on(struct thread *t, struct ucontext_raw *uc) { step_from(t, uc, STEP_FOR_DEBUGGER); }
+void signals_step_on(struct thread *t, struct ucontext_raw *uc) {
+    t->step_pc = fault_guest_pc(uc->mc.rip);
+    step_from(t, uc, STEP_FOR_DEBUGGER);
+}
 
 void signals_leave_to_enter(struct ucontext_raw *uc) {
     leave_to(uc, (const char *)engine_run);
@@ -302,6 +314,7 @@ void signals_handle(int signo, struct siginfo_raw *info, struct ucontext_raw *uc
         hurry_swallowed(t->tb, signo);
         if (uc->mc.rip == (uint64_t)rt_step) {
             uc->mc.rip = t->tb->step_host_pc;
+            t->step_pc = t->tb->pc;
             step_from(t, uc, t->tb->trap_flag ? STEP_FOR_GUEST : STEP_FOR_DEBUGGER);
             return;
         }
@@ -354,9 +367,10 @@ static bool default_kills(int signo) {
 static bool default_ignores(int signo) { return signo == 17 || signo == 18 || signo == 23 || signo == 28; }
 
 bool signals_dump_core(int signo) {
-    const uint64_t those = SIG_BIT(3) /* QUIT */ | SIG_BIT(4) /* ILL */ | SIG_BIT(5) /* TRAP */ | SIG_BIT(6) /* ABRT */ |
-                           SIG_BIT(7) /* BUS */ | SIG_BIT(8) /* FPE */ | SIG_BIT(11) /* SEGV */ | SIG_BIT(24) /* XCPU */ |
-                           SIG_BIT(25) /* XFSZ */ | SIG_BIT(31) /* SYS */;
+    const uint64_t those = SIG_BIT(3) /* QUIT */ | SIG_BIT(4) /* ILL */ | SIG_BIT(5) /* TRAP */ |
+                           SIG_BIT(6) /* ABRT */ | SIG_BIT(7) /* BUS */ | SIG_BIT(8) /* FPE */ |
+                           SIG_BIT(11) /* SEGV */ | SIG_BIT(24) /* XCPU */ | SIG_BIT(25) /* XFSZ */ |
+                           SIG_BIT(31) /* SYS */;
     return those & SIG_BIT(signo);
 }
 

@@ -128,6 +128,7 @@ struct thread {
     bool in_call;      /* a system call is under way, with the arguments that are in tb->gpr */
     enum stepping stepping;
     uint64_t step_from;  /* host address where the step under way began */
+    gaddr step_pc;       /* the instruction that it is a part of */
     bool step_is_pushf;  /* the step under way pushes the flags, with a trap flag that is ours */
     uint64_t sigmask;    /* as the program sees it */
     uint64_t saved_mask; /* sigsuspend & co: mask to restore after delivery */
