@@ -32,7 +32,7 @@ struct facts {
     uint64_t instructions; /* 0: unknown */
     char host[256], kernel[256], recorder[32], version[32], directory[4096];
     const char *state; /* "complete", ... */
-    char stopped[32]; /* why recording stopped before the program did */
+    char stopped[32];  /* why recording stopped before the program did */
     char cut[256];
 };
 

@@ -5,6 +5,7 @@
 #include "engine/engine.h"
 #include "engine/hints.h"
 #include "engine/preset.h"
+#include "engine/spans.h"
 #include "engine/tables.h"
 #include "inproc/arena.h"
 #include "inproc/fmt.h"
@@ -40,47 +41,6 @@ static struct region *kept_slots[(LAYOUT_FILES_END - LAYOUT_LIB_BASE) >> KEPT_SL
 static struct region *kept_low;
 
 _Static_assert((LAYOUT_CACHE_END - LAYOUT_CACHE) / SEGMENT_SIZE == SEGMENT_CAP * SLOTS_PER_LIVE, "the low window");
-
-/* Where regions are, for those who hold no lock: a region may go away while somebody walks the list. */
-#define MAX_SPANS 4096
-static struct span { uint64_t base, end; /* end 0: free */ } spans[MAX_SPANS];
-static size_t n_spans;
-
-static bool span_add(uint64_t base, uint64_t end) {
-    size_t i = 0;
-    while (i < n_spans && spans[i].end) i++;
-    if (i == MAX_SPANS) return false;
-    spans[i].base = base;
-    __atomic_store_n(&spans[i].end, end, __ATOMIC_RELEASE);
-    if (i == n_spans) __atomic_store_n(&n_spans, i + 1, __ATOMIC_RELEASE);
-    return true;
-}
-
-static void span_remove(uint64_t base) {
-    for (size_t i = 0; i < n_spans; i++)
-        if (spans[i].base == base) __atomic_store_n(&spans[i].end, 0, __ATOMIC_SEQ_CST);
-}
-
-/* The region at host_pc. Only what the caller executes, or holds by its epoch, may be looked into. */
-static struct region *region_at(uint64_t host_pc) {
-    size_t n = __atomic_load_n(&n_spans, __ATOMIC_ACQUIRE);
-    for (size_t i = 0; i < n; i++) {
-        uint64_t end = __atomic_load_n(&spans[i].end, __ATOMIC_ACQUIRE);
-        uint64_t base = __atomic_load_n(&spans[i].base, __ATOMIC_ACQUIRE);
-        if (host_pc >= base && host_pc < end && __atomic_load_n(&spans[i].end, __ATOMIC_ACQUIRE) == end)
-            return (struct region *)base;
-    }
-    return NULL;
-}
-
-bool cache_overlaps(gaddr lo, gaddr hi) {
-    size_t n = __atomic_load_n(&n_spans, __ATOMIC_ACQUIRE);
-    for (size_t i = 0; i < n; i++) {
-        uint64_t end = __atomic_load_n(&spans[i].end, __ATOMIC_ACQUIRE);
-        if (end > lo && __atomic_load_n(&spans[i].base, __ATOMIC_ACQUIRE) < hi) return true;
-    }
-    return false;
-}
 
 struct region *region_first(void) {
     return regions;
@@ -635,10 +595,10 @@ void cache_commit(struct region *r, struct block *b, uint8_t *code_end) {
     cache_stats.code_bytes += b->host_len;
 }
 
-bool cache_contains(uint64_t host_pc) { return region_at(host_pc) != NULL; }
+bool cache_contains(uint64_t host_pc) { return span_region_at(host_pc) != NULL; }
 
 struct block *cache_block_at(uint64_t host_pc) {
-    struct region *r = region_at(host_pc);
+    struct region *r = span_region_at(host_pc);
     if (!r) return NULL;
     uint32_t off = r->granules[(host_pc - (uint64_t)r->base) / GRANULE];
     struct block *b = off ? (struct block *)(r->base + off) : NULL;
@@ -693,7 +653,7 @@ static void forget_ways(struct region *kept, gaddr pc) {
 static void take_out(struct block *b) {
     if (b->dead) return;
     b->dead = true;
-    struct region *home = region_at((uint64_t)b), *r = kept_of(b);
+    struct region *home = span_region_at((uint64_t)b), *r = kept_of(b);
     if (home) home->n_dead++;
     if (cache_find(b->pc) == b) record(r, b->pc, KEY_BLOCK, 0);
     forget_site(b, b->pc);

@@ -14,8 +14,7 @@
 #define STEAL_AFTER_NS 20000ull /* how long a call may take before its turn is stolen */
 #define LOOK_LEAST_NS 25000ull  /* how often the first in the queue looks */
 #define LOOK_MOST_NS 1000000ull
-#define SECOND_LOOKS_NS \
-    100000ull /* how long the second in the queue may take to notice that it is the first, for a start */
+#define SECOND_LOOKS_NS 100000ull /* how soon the second notices that it has become the first, to begin with */
 #define BUDGET_FOREVER (1ull << 62)
 
 #define IN_CALL 0x80000000u /* in `owner`: its turn may be stolen, after a moment */

@@ -106,8 +106,8 @@ static gaddr find_by_file(const struct file_id *id, size_t len) {
 static uint64_t reserve_of(int fd) {
     Elf64_Ehdr h;
     Elf64_Phdr part[SEGMENTS_MOST];
-    if (SYS(pread64, fd, &h, sizeof h, 0) != sizeof h || memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 || h.e_type != ET_DYN ||
-        h.e_phnum > SEGMENTS_MOST || h.e_phentsize != sizeof *part)
+    if (SYS(pread64, fd, &h, sizeof h, 0) != sizeof h || memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 ||
+        h.e_type != ET_DYN || h.e_phnum > SEGMENTS_MOST || h.e_phentsize != sizeof *part)
         return 0;
     long bytes = (long)(h.e_phnum * sizeof *part);
     if (SYS(pread64, fd, part, bytes, h.e_phoff) != bytes) return 0;

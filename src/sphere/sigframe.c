@@ -30,7 +30,7 @@
      << TILES_FEATURE) /* AMX: 8 KB that processes have in their frames only when they have asked for leave to use it */
 #define XSTATE_HEADER 512
 #define EXTENDED_MOST (8192 + 64 + 4096) /* with the tiles */
-#define USER_FLAGS 0x40cd5ull /* what sigreturn may change: as FIX_EFLAGS of the kernel, without TF and RF */
+#define USER_FLAGS 0x40cd5ull            /* what sigreturn may change: as FIX_EFLAGS of the kernel, without TF and RF */
 
 static uint32_t xsave_size; /* 0: no xsave on this CPU, or on the one that the program is shown */
 static uint64_t xsave_mask;
