@@ -10,7 +10,7 @@ look() { # look HOW: what the core in this directory shows
     local core
     core=$(ls core core.* 2>/dev/null | head -1)
     [ -n "$core" ] || { echo "no core"; return; }
-    gdb -nx -q -batch -ex 'set width 0' -ex 'bt -frame-info location' -ex 'p $_siginfo.si_signo' -ex 'p $xmm7.v2_double' -ex 'p/x $r14 & 0xfffffff' \
+    gdb -nx -q -batch -ex 'set width 0' -ex 'bt -frame-info location' -ex 'p $_siginfo.si_signo' -ex 'p $xmm7.v2_double' -ex 'p $r14 == 0x1234567 || $r14 == 0x7654321 || $r14 == 0x1a2b3c4' \
         -ex 'x/i $pc' -ex 'info threads' "$BUILD/guest/dumps" "$core" 2>/dev/null |
         grep -E '^#|^\$|^=>|^[ *]+[0-9]+ +Thread' | sed -E 's/0x[0-9a-f]{6,}/ADDRESS/g; s/^[ *]+([0-9]+) +Thread.*/thread \1/'
     [ "$(stat -c %b "$core")" -lt 40000 ] || echo "the core has $(stat -c %b "$core") blocks on disk"
@@ -29,6 +29,8 @@ dies() { # dies HOW COMMAND...: runs it, sends it what it dies of if it waits fo
     wait $!
 }
 
+"$BUILD/guest/dumps" segv 2>/dev/null
+look | grep -q '^\$3 = 1' || wrong "the registers of the native core are not known"
 for how in segv abrt ill fpe quit thread spins waits; do
     dies $how "$BUILD/guest/dumps"
     status=$?
