@@ -105,7 +105,7 @@ struct region {
     struct block *blocks;      /* newest first, so from high to low host addresses */
     uint32_t n_blocks, n_dead; /* how many, and how many of them are no longer of use */
     uint32_t *granules; /* for each GRANULE bytes of code: the newest block with code there, as its offset from base */
-    struct stray *strays;
+    struct stray *strays; /* newest first */
     struct map *map;                   /* kept regions: where their own blocks are found */
     struct preset *presets;            /* kept regions: preset.h; NULL: none */
     bool presets_grown;                /* they are not those of the image that was loaded */
@@ -193,8 +193,6 @@ static inline void cache_idle(struct tblock *t) {
 
 /* Lets go of evicted regions that no thread can be in. Caller holds cache_lock. */
 void cache_reclaim(void);
-/* Whether a region has addresses in [lo, hi). Needs no lock. */
-bool cache_overlaps(gaddr lo, gaddr hi);
 /* Windows of far code and kept regions of libraries that overlap [lo, hi) go, unless a thread can be in them. Caller holds
  * cache_lock. */
 void cache_make_way(gaddr lo, gaddr hi);

@@ -1,7 +1,5 @@
 #include "engine/spans.h"
 
-#include "engine/cache.h"
-
 #define MAX_SPANS 4096
 static struct span { uint64_t base, end; /* end 0: free */ } spans[MAX_SPANS];
 static size_t n_spans;
@@ -32,7 +30,7 @@ struct region *span_region_at(uint64_t host_pc) {
     return NULL;
 }
 
-bool cache_overlaps(gaddr lo, gaddr hi) {
+bool span_overlaps(gaddr lo, gaddr hi) {
     size_t n = __atomic_load_n(&n_spans, __ATOMIC_ACQUIRE);
     for (size_t i = 0; i < n; i++) {
         uint64_t end = __atomic_load_n(&spans[i].end, __ATOMIC_ACQUIRE);

@@ -12,5 +12,7 @@ bool span_add(uint64_t base, uint64_t end);
 void span_remove(uint64_t base);
 /* The region at host_pc. Only what the caller executes, or holds by its epoch, may be looked into. */
 struct region *span_region_at(uint64_t host_pc);
+/* Whether a region has addresses in [lo, hi). */
+bool span_overlaps(gaddr lo, gaddr hi);
 
 #endif

@@ -3,6 +3,7 @@
 #include <linux/mman.h>
 
 #include "engine/cache.h"
+#include "engine/spans.h"
 #include "inproc/layout.h"
 #include "inproc/lock.h"
 #include "inproc/str.h"
@@ -19,7 +20,7 @@ bool aspace_is_runtime(gaddr start, size_t len) {
     return aspace_overlap(start, end, LAYOUT_TABLES, LAYOUT_CACHE_END) ||
            aspace_overlap(start, end, LAYOUT_RT, LAYOUT_THREADS_END) ||
            (aspace_overlap(start, end, LAYOUT_KEPT_BASE, LAYOUT_KEPT_END) &&
-            cache_overlaps(MAX(start, LAYOUT_KEPT_BASE), MIN(end, LAYOUT_KEPT_END)));
+            span_overlaps(MAX(start, LAYOUT_KEPT_BASE), MIN(end, LAYOUT_KEPT_END)));
 }
 
 bool aspace_is_usable(gaddr start, size_t len) {
