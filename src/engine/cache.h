@@ -105,7 +105,7 @@ struct region {
     struct block *blocks;      /* newest first, so from high to low host addresses */
     uint32_t n_blocks, n_dead; /* how many, and how many of them are no longer of use */
     uint32_t *granules; /* for each GRANULE bytes of code: the newest block with code there, as its offset from base */
-    struct stray *strays; /* newest first */
+    struct stray *strays;              /* newest first */
     struct map *map;                   /* kept regions: where their own blocks are found */
     struct preset *presets;            /* kept regions: preset.h; NULL: none */
     bool presets_grown;                /* they are not those of the image that was loaded */
